@@ -1,0 +1,236 @@
+"""The run file (TOML) as frozen, strict models; every fault is reported at once with file, key and remedy."""
+
+import datetime
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+
+from lexmill.errors import ConfigError
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+DocType = Literal["judgment", "contract", "exam", "qa", "statute"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class Card(_Section):
+    """Where a source comes from and by what right it may be used (GB/T 45652-2025 asks for both): no card, no ingest."""
+
+    origin: Literal["open", "self-collected", "commercial", "user"]
+    licence: str | None = None
+    contract: str | None = None
+    collected: datetime.date
+    legal_basis: Annotated[str, StringConstraints(min_length=1)]
+    foreign: bool
+    jurisdiction: Literal["CN", "TW", "HK", "MO"] = "CN"
+    confidentiality: Literal["public", "internal", "client-confidential"] = "public"
+    consent: str | None = None
+    rights: str | None = None
+    generated_by: str | None = None
+
+    @field_validator("collected", mode="before")
+    @classmethod
+    def _quoted_date(cls, value: Any) -> Any:
+        return datetime.date.fromisoformat(value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _may_be_used(self) -> "Card":
+        if not (self.licence or self.contract):
+            raise ValueError("give `licence` or `contract`: a source without either may not be used")
+        if self.confidentiality == "client-confidential" and not self.consent:
+            raise ValueError("client-confidential material needs `consent` (who agreed, when, to what)")
+        return self
+
+
+class Fields(_Section):
+    """Which fields of a record hold what; a list of fields is joined with line breaks. Unset ones are detected where unambiguous."""
+
+    text: tuple[str, ...] | None = None
+    id: str | None = None
+    title: str | None = None
+    case_number: str | None = None
+    court: str | None = None
+    cause: str | None = None
+    date: str | None = None
+
+    @field_validator("text", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else _tuple(value)
+
+
+class Source(_Section):
+    """One named collection of raw files of one document type."""
+
+    name: Name
+    doc_type: DocType
+    paths: Annotated[tuple[str, ...], Field(min_length=1)]
+    fields: Fields = Fields()
+    card: Card
+
+    _paths = field_validator("paths", mode="before")(_tuple)
+
+
+class Ingest(_Section):
+    """How raw files become parts."""
+
+    part_mb: Annotated[float, Field(gt=0, le=512, strict=False)] = 32.0
+    max_file_mb: Annotated[float, Field(gt=0, strict=False)] = 1024.0
+    max_record_mb: Annotated[float, Field(gt=0, strict=False)] = 64.0
+
+
+class Dedup(_Section):
+    """When two documents are one."""
+
+    enabled: bool = True
+    threshold: Annotated[float, Field(gt=0, le=1, strict=False)] = 0.8
+
+
+class Deidentify(_Section):
+    """Which policy masks, and how much residue stops a release."""
+
+    enabled: bool = True
+    policy: str = "train-strict"
+    max_residual_rate: Annotated[float, Field(ge=0, le=1, strict=False)] = 0.01
+
+
+class Filter(_Section):
+    """Rules per document type, and the quality classifier."""
+
+    enabled: bool = True
+
+
+class Tokenize(_Section):
+    """Tokeniser, window lengths, and the number of readers that shards must divide by."""
+
+    tokenizer: str = "deepseek"
+    seq_lens: Annotated[tuple[Annotated[int, Field(ge=16, le=1 << 20)], ...], Field(min_length=1)] = (4096,)
+    dp_width: Annotated[int, Field(ge=1, le=65536)] = 16
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    _lens = field_validator("seq_lens", mode="before")(_tuple)
+
+    @field_validator("seq_lens")
+    @classmethod
+    def _distinct(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(value)) != len(value):
+            raise ValueError("every window length may stand once")
+        return value
+
+
+class Cluster(_Section):
+    """Where tasks run: single-threaded worker processes on this machine."""
+
+    kind: Literal["local"] = "local"
+    workers: Annotated[int, Field(ge=0, le=4096)] = 0
+    memory: str = "auto"
+
+
+class Config(_Section):
+    """A whole run file. ``path`` is where it was read from; relative paths in it start there."""
+
+    version: Literal[1]
+    workspace: Path
+    run: Name = "main"
+    rules: tuple[Path, ...] = ()
+    source: Annotated[tuple[Source, ...], Field(min_length=1)]
+    ingest: Ingest = Ingest()
+    dedup: Dedup = Dedup()
+    deidentify: Deidentify = Deidentify()
+    filter: Filter = Filter()
+    tokenize: Tokenize = Tokenize()
+    cluster: Cluster = Cluster()
+    path: Path
+
+    _sources = field_validator("source", mode="before")(_tuple)
+
+    @field_validator("rules", mode="before")
+    @classmethod
+    def _rule_folders(cls, value: Any) -> Any:
+        return tuple(Path(v) if isinstance(v, str) else v for v in value) if isinstance(value, list) else value
+
+    @field_validator("workspace", mode="before")
+    @classmethod
+    def _workspace(cls, value: Any) -> Any:
+        return Path(value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _distinct_sources(self) -> "Config":
+        names = [source.name for source in self.source]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"source names must differ; given twice: {', '.join(twice)}")
+        return self
+
+    def resolve(self, path: str | Path) -> str:
+        """An absolute path or a URL for a path of the run file, which may be relative to the file."""
+        if "://" in str(path) and urlsplit(str(path)).scheme:
+            return str(path)
+        return str((self.path.parent / Path(path).expanduser()).absolute())
+
+    @property
+    def workspace_dir(self) -> Path:
+        """The workspace as an absolute path."""
+        return Path(self.resolve(self.workspace))
+
+
+def _apply(data: dict[str, Any], setting: str) -> str | None:
+    key, equals, value = setting.partition("=")
+    if not equals or not key.strip():
+        return f"--set {setting}: write key=value, such as --set tokenize.dp_width=8"
+    try:
+        parsed = tomllib.loads(f"v = {value}")["v"]
+    except tomllib.TOMLDecodeError:
+        parsed = value  # a bare word is a string
+    *parents, last = key.strip().split(".")
+    at: Any = data
+    for parent in parents:
+        at = at.setdefault(parent, {}) if isinstance(at, dict) else None
+    if not isinstance(at, dict):
+        return f"--set {setting}: {'.'.join(parents)} is not a table of the run file"
+    at[last] = parsed
+    return None
+
+
+def _remedy(error: Any) -> str:
+    kind = error["type"]
+    if kind == "missing":
+        return "add it; lexmill.example.toml shows every key"
+    if kind == "extra_forbidden":
+        return "no such key: remove it or mend its spelling; lexmill.example.toml names every key"
+    message = error["msg"].removeprefix("Value error, ")
+    return message[0].lower() + message[1:]
+
+
+def load(path: Path, settings: tuple[str, ...] = ()) -> Config:
+    """Read a run file and apply ``--set key=value`` settings (TOML values); raises ConfigError with every fault at once."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); give the path of a run file") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8; save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not TOML: {error}") from None
+    faults = [fault for fault in (_apply(data, setting) for setting in settings) if fault]
+    if "path" in data:
+        faults.append(f"{path}: path: no such key: remove it")
+    try:
+        config = Config.model_validate({**data, "path": path.absolute()})
+    except ValidationError as error:
+        for item in error.errors():
+            key = ".".join(str(part) for part in item["loc"]) or "the whole file"
+            faults.append(f"{path}: {key}: {_remedy(item)}")
+        raise ConfigError("\n".join(faults)) from None
+    if faults:
+        raise ConfigError("\n".join(faults))
+    return config

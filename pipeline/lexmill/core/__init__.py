@@ -1,0 +1,1 @@
+"""Pure functions over text and Arrow tables: no files, no Dask, no clock, no globals."""

@@ -1,0 +1,97 @@
+"""Arrow schemas of everything that lexmill writes; later columns may be added, none changes its meaning."""
+
+import pyarrow as pa
+
+DOC_TYPES = ("judgment", "contract", "exam", "qa", "statute")
+
+META = pa.struct(
+    [
+        ("case_number", pa.string()),  # as the document prints it; its serial is masked from de-identification on
+        ("court", pa.string()),
+        ("court_level", pa.string()),  # 最高 | 高级 | 中级 | 基层 | 专门
+        ("trial_level", pa.string()),  # 一审 | 二审 | 再审 | 执行 | 其他
+        ("document_kind", pa.string()),  # 判决书 | 裁定书 | 调解书 | 决定书 | 通知书 | 其他
+        ("case_class", pa.string()),  # 民事 | 刑事 | 行政 | 执行 | 赔偿 | 其他
+        ("cause", pa.string()),
+        ("judgment_date", pa.date32()),
+        ("version_date", pa.date32()),  # statutes: the date of this version
+        ("jurisdiction", pa.string()),  # CN | TW | HK | MO, from the source card
+    ]
+)
+
+SEGMENT = pa.struct(
+    [
+        ("kind", pa.string()),  # 首部, 当事人, 诉称 … 条, 款, 题干 …
+        ("start", pa.int32()),  # code points, half-open
+        ("end", pa.int32()),
+        ("confidence", pa.float32()),
+    ]
+)
+
+_COMMON = [
+    ("doc_id", pa.string()),  # 32 hex digits of blake2b-128
+    ("source", pa.string()),
+    ("doc_type", pa.string()),
+    ("title", pa.string()),
+    ("text", pa.string()),
+    ("meta", META),
+    ("segments", pa.list_(SEGMENT)),
+]
+
+# Until de-identification a document still says where it comes from.
+DOCUMENT_RAW = pa.schema([*_COMMON, ("record_id", pa.string()), ("uri", pa.string())])
+DOCUMENT = pa.schema(_COMMON)
+# The filter adds what it judged.
+DOCUMENT_JUDGED = pa.schema([*_COMMON, ("tags", pa.list_(pa.string())), ("quality", pa.float32())])
+
+ACTIONS = ("drop", "quarantine", "edit")
+
+LEDGER = pa.schema(
+    [
+        ("doc_id", pa.string()),
+        ("source", pa.string()),
+        ("doc_type", pa.string()),
+        ("stage", pa.string()),
+        ("action", pa.string()),  # one of ACTIONS
+        ("rule", pa.string()),
+        ("twin", pa.string()),  # doc_id of the document that stays, for duplicates
+        ("value", pa.float64()),  # what the rule measured (Jaccard, share, score)
+        ("n_chars", pa.int64()),  # characters that left: in - out
+        ("n_bytes", pa.int64()),  # UTF-8 bytes that left: in - out
+    ]
+)
+
+LINEAGE = pa.schema(
+    [
+        ("doc_id", pa.string()),
+        ("source", pa.string()),
+        ("uri", pa.string()),
+        ("record_id", pa.string()),
+        ("case_number", pa.string()),
+        ("file_number", pa.int32()),  # number of the raw file in the run's plan
+    ]
+)
+
+# One row a document; the row number is the row in the ingest part.
+SIGNATURE = pa.schema(
+    [
+        ("doc_id", pa.string()),
+        ("exact", pa.binary(16)),  # blake2b-128 of the comparison copy
+        ("case_key", pa.uint64()),  # hash of the well-formed case number; 0 = none
+        ("n_chars", pa.int32()),  # of the comparison copy
+        ("n_fffd", pa.int32()),
+        ("n_text", pa.int32()),  # characters of the text itself
+        ("date", pa.int32()),  # days since 1970-01-01; the least int32 where unknown
+        ("signature", pa.binary(512)),  # 128 little-endian uint32 of datasketch's affine32 scheme
+    ]
+)
+
+TOKENS = pa.schema(
+    [
+        ("input_ids", pa.list_(pa.int32())),
+        ("doc_ids", pa.list_(pa.int64())),  # low 63 bits of the doc_id of each piece
+        ("doc_lens", pa.list_(pa.int32())),  # tokens of each piece, end-of-text included
+        ("doc_starts", pa.list_(pa.int32())),  # first token of the piece within its document
+        ("n_pad", pa.int32()),
+    ]
+)
