@@ -52,7 +52,7 @@ class Card(_Section):
 
 
 class Fields(_Section):
-    """Which fields of a record hold what; a list of fields is joined with line breaks. Unset ones are detected where unambiguous."""
+    """Which fields of a record hold what; a list of fields is joined with line breaks. The rest is detected."""
 
     text: tuple[str, ...] | None = None
     id: str | None = None
@@ -176,6 +176,11 @@ class Config(_Section):
         if "://" in str(path) and urlsplit(str(path)).scheme:
             return str(path)
         return str((self.path.parent / Path(path).expanduser()).absolute())
+
+    @property
+    def rule_folders(self) -> tuple[Path, ...]:
+        """The overlay folders of rules as absolute paths, in order."""
+        return tuple(Path(self.resolve(folder)) for folder in self.rules)
 
     @property
     def workspace_dir(self) -> Path:

@@ -1,0 +1,188 @@
+"""The command line: arguments, logging and exit codes; no logic."""
+
+import logging
+import os
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import structlog
+import typer
+from rich.console import Console
+from rich.table import Table
+from typer.exceptions import TyperException
+
+from lexmill import config as configuration
+from lexmill import errors, rules
+from lexmill.errors import ConfigError, LexmillError
+from lexmill.jobs import masking
+from lexmill.jobs.run import STAGES, run, workspace_of
+from lexmill.report import balance, status, trace
+
+app = typer.Typer(
+    help="Turns raw Chinese legal text into de-identified, deduplicated, tokenised pretraining shards.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+)
+rules_app = typer.Typer(help="Rule files.", no_args_is_help=True)
+app.add_typer(rules_app, name="rules")
+
+ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="The run file (TOML); see lexmill.example.toml.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the run file (TOML value).")
+]
+
+
+def _out() -> Console:
+    return Console()
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lexmill {version('lexmill')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("run")
+def run_command(
+    config: ConfigFile,
+    until: Annotated[str, typer.Option(metavar="STAGE", help=f"Stop after this stage: {', '.join(STAGES)}.")] = "release",
+    settings: Settings = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the balance as JSON.")] = False,
+) -> None:
+    """Run every stage that is not up to date, and print the balance.
+
+    Example: lexmill run data-samples/demo.toml --set tokenize.dp_width=8
+    """
+    if until not in STAGES:
+        raise ConfigError(f"--until {until}: no such stage; there are {', '.join(STAGES)}")
+    loaded = configuration.load(config, tuple(settings or ()))
+    finished = run(loaded, until, Console(stderr=True))
+    result = balance.balance(finished.manifests, finished.record)
+    result["nothing_to_do"] = not finished.worked
+    if as_json:
+        typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
+        return
+    balance.show(result, _out())
+    if not finished.worked:
+        typer.echo("nothing to do: every stage is up to date")
+
+
+@app.command("status")
+def status_command(config: ConfigFile, settings: Settings = None) -> None:
+    """Say which stages exist, how far an unfinished one is, and who holds the workspace.
+
+    Example: lexmill status data-samples/demo.toml
+    """
+    workspace = workspace_of(configuration.load(config, tuple(settings or ())))
+    table = Table(title=f"run {workspace.run}")
+    for column in ("stage", "state", "parts", "docs out", "dropped", "quarantined"):
+        table.add_column(column, justify="left" if column in ("stage", "state") else "right")
+    for row in status.stages(workspace):
+        table.add_row(*row)
+    _out().print(table)
+    typer.echo(status.holder(workspace))
+
+
+@app.command("trace")
+def trace_command(
+    config: ConfigFile,
+    document: Annotated[str, typer.Argument(metavar="DOC_ID|CASE_NUMBER", help="A doc_id, or a case number as printed.")],
+    settings: Settings = None,
+) -> None:
+    """Say what each stage did to a document, and why.
+
+    Example: lexmill trace data-samples/demo.toml 0123456789abcdef0123456789abcdef
+    """
+    workspace = workspace_of(configuration.load(config, tuple(settings or ())))
+    for row in trace.resolve(workspace, document):
+        table = Table(title=f"{row['doc_id']} (source {row['source']}, file {row['file_number']})")
+        for column in ("stage", "action", "rule", "twin", "value", "characters"):
+            table.add_column(column, justify="right" if column in ("value", "characters") else "left")
+        for step in trace.trace(workspace, row["doc_id"]):
+            value = "" if step["value"] is None else f"{step['value']:.3f}"
+            table.add_row(step["stage"], step["action"], step["rule"], step["twin"] or "", value, f"{step['n_chars'] or ''}")
+        _out().print(table)
+
+
+@rules_app.command("check")
+def check_rules(
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="A folder of rules that overlay the shipped ones.")] = None,
+) -> None:
+    """Load all rules and prove each on its own examples.
+
+    Example: lexmill rules check my-rules/
+    """
+    found = rules.load([folder.absolute()] if folder else [])
+    for family, number in rules.count(found).items():
+        typer.echo(f"{family}: {number} rules, all prove their examples")
+
+
+@app.command("mask")
+def mask_command(
+    source: Annotated[str, typer.Argument(metavar="INPUT.jsonl", help="Lines of {id, text}; - for standard input.")],
+    out: Annotated[str, typer.Option("--out", metavar="OUT.jsonl", help="Lines of {id, text, spans}; - for standard output.")],
+    policy: Annotated[str, typer.Option(help="The masking policy.")] = "train-strict",
+    doc_type: Annotated[str, typer.Option(help="judgment, contract, exam, qa, statute, or auto for each line.")] = "auto",
+) -> None:
+    """Mask lines of text; spans are code points of the input, and nothing outside them changes.
+
+    Example: lexmill mask letters.jsonl --out masked.jsonl --policy spc2016
+    """
+    failed = masking.mask_file(source, out, policy, doc_type)
+    if failed:
+        typer.echo(f"{failed} lines failed: see `error` in the output", err=True)
+        raise typer.Exit(errors.EXIT_STOPPED)
+
+
+def _log_to_stderr() -> None:
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    # Libraries log what they are given, which may be text: only ours speaks.
+    logging.basicConfig(level=logging.CRITICAL)
+
+
+def main() -> None:
+    """Run the command and exit as ``errors.py`` says."""
+    _log_to_stderr()
+    code = errors.EXIT_OK
+    try:
+        code = app(standalone_mode=False) or errors.EXIT_OK
+    except LexmillError as error:
+        typer.echo(f"lexmill: {error}", err=True)
+        code = error.exit_code
+    except typer.Abort:
+        code = errors.EXIT_INTERRUPTED
+    except KeyboardInterrupt:
+        typer.echo("lexmill: interrupted; run the same command again to go on", err=True)
+        code = errors.EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except TyperException as error:
+        typer.echo(f"lexmill: {error.format_message()}", err=True)
+        code = errors.EXIT_CONFIG
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,412 @@
+"""Stage dedup: signatures, candidates from sorted bands, verdicts by exact Jaccard, a ledger row with the twin for every copy.
+
+Steps, each a folder of Parquet parts under ``runs/<run>/work/``::
+
+    dedup.signatures   one a part      comparison copy → exact hash, case key, MinHash signature
+    dedup.bands        one a part      (band, hash, case key, row), sorted, a row group a band
+    dedup.ids          one a range     documents whose doc_id was seen before
+    dedup.edges        one a (band, range)  star edges between documents of a bucket
+    dedup.components   one             union-find over all edges
+    dedup.candidates   one a part      the texts of documents in a component of two or more, sorted by bucket of components
+    dedup.verdicts     one a bucket    exact Jaccard against kept representatives
+    dedup.decisions    one             what leaves, by ordinal
+    dedup              one a part      kept documents and ledger
+
+An ordinal is a document's number over all ingest parts, in order of part and row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lexmill.core.batch import Batch, Ledger
+from lexmill.core.dedup.cluster import components, star_edges
+from lexmill.core.dedup.describe import describe
+from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
+from lexmill.core.dedup.verify import judge
+from lexmill.jobs.parts import PartTask
+from lexmill.jobs.resources import rules_for
+from lexmill.jobs.workspace import Job
+from lexmill.schema import DOCUMENT_RAW, LEDGER, SIGNATURE
+from lexmill.store.fingerprint import code_digest, digest
+from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
+
+# Bounds on what one task holds: 8 million hashes are 200 MB with their keys and sort; 8,000 texts of 7 KB are 60 MB.
+_HASHES_A_TASK = 8_000_000
+_CANDIDATES_A_TASK = 8_000
+
+_BAND = pa.schema([("band", pa.int32()), ("hash", pa.uint64()), ("case_key", pa.uint64()), ("row", pa.int32())])
+_REPEATED = pa.schema([("ordinal", pa.int64()), ("twin", pa.string()), ("same_text", pa.bool_())])
+_EDGE = pa.schema([("low", pa.int64()), ("high", pa.int64())])
+_COMPONENT = pa.schema([("ordinal", pa.int64()), ("component", pa.int64())])
+_DECISION = pa.schema(
+    [("ordinal", pa.int64()), ("twin", pa.string()), ("action", pa.string()), ("rule", pa.string()), ("jaccard", pa.float64())]
+)
+_CANDIDATE = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("ordinal", pa.int64()),
+        ("component", pa.int64()),
+        ("source_order", pa.int32()),
+        ("source", pa.string()),
+        ("doc_type", pa.string()),
+        ("title", pa.string()),
+        ("version_date", pa.date32()),
+        ("text", pa.string()),
+        *SIGNATURE,
+    ]
+)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What all steps share: the job, the stage's fingerprint, and the ingest parts with the ordinal each begins at."""
+
+    job: Job
+    fingerprint: str
+    ingest: StageFolder
+    entries: list[dict[str, Any]]
+    firsts: list[int]
+
+    def step(self, name: str) -> StageFolder:
+        return self.job.workspace.work(f"dedup.{name}")
+
+    def go(self, name: str, function: Any, tasks: list[tuple[tuple[Any, ...], Any, int]]) -> dict[str, Any]:
+        """Run a step; each task is (arguments, what it depends on, input bytes)."""
+        parts = [
+            PartTask(number, digest(self.fingerprint, name, needs), arguments, weight)
+            for number, (arguments, needs, weight) in enumerate(tasks)
+        ]
+        return self.job.runner.run_stage(f"dedup.{name}", self.step(name), function, parts, self.fingerprint)
+
+
+def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
+    """Bring stage dedup up to date with the manifest of stage ingest."""
+    settings = job.config.dedup
+    fingerprint = digest(
+        "dedup",
+        code_digest(__name__),
+        job.rules.digests["dedup"],
+        settings.model_dump(),
+        [source.name for source in job.config.source],
+    )
+    entries = list(ingested["parts"])
+    rows = [int(entry["rows"]) for entry in entries]
+    firsts = [0, *accumulate(rows)]
+    this = _Run(job, fingerprint, job.workspace.stage("ingest"), entries, firsts)
+    decisions = _decide(this) if settings.enabled else None
+    tasks = [
+        PartTask(
+            number,
+            digest(fingerprint, entry["sha256"], _decision_digest(this, decisions, number)),
+            (this.ingest, entry, firsts[number], this.step("decisions") if decisions else None),
+            int(entry["bytes"]),
+        )
+        for number, entry in enumerate(entries)
+    ]
+    return job.runner.run_stage("dedup", job.workspace.stage("dedup"), apply_part, tasks, fingerprint)
+
+
+def _decision_digest(this: _Run, decisions: Mapping[str, Any] | None, number: int) -> str | None:
+    """What was decided about one part, so that a part is made again only if its own decisions changed."""
+    if decisions is None:
+        return None
+    found = _between(this.step("decisions"), this.firsts[number], this.firsts[number + 1])
+    return digest(pc.subtract(found["ordinal"], this.firsts[number]).to_pylist(), found.drop_columns(["ordinal"]).to_pylist())
+
+
+def _decide(this: _Run) -> dict[str, Any]:
+    entries, firsts = this.entries, this.firsts
+    signed = this.go(
+        "signatures",
+        sign_part,
+        [((this.ingest, entry), entry["sha256"], int(entry["bytes"])) for entry in entries],
+    )
+    banded = this.go(
+        "bands",
+        band_part,
+        [((this.step("signatures"), entry), entry["sha256"], int(entry["bytes"])) for entry in signed["parts"]],
+    )
+    ranges = max(1, -(-firsts[-1] // _HASHES_A_TASK))
+    repeated = this.go(
+        "ids",
+        find_repeated,
+        [
+            ((this.step("signatures"), firsts, number, ranges), [signed["fingerprint"], number, ranges], firsts[-1] * 16)
+            for number in range(ranges)
+        ],
+    )
+    edges = this.go(
+        "edges",
+        find_edges,
+        [
+            (
+                (this.step("bands"), this.step("ids"), firsts, band, number, ranges),
+                [banded["fingerprint"], repeated["fingerprint"], band, number, ranges],
+                firsts[-1] * 20 // ranges,
+            )
+            for band in range(BANDS + 1)  # the last is the exact hash
+            for number in range(ranges)
+        ],
+    )
+    joined = this.go("components", join_edges, [((this.step("edges"),), edges["fingerprint"], 0)])
+    nodes = int(joined["parts"][0]["rows"])
+    buckets = -(-nodes // _CANDIDATES_A_TASK)
+    order = {source.name: number for number, source in enumerate(this.job.config.source)}
+    candidates = this.go(
+        "candidates",
+        collect_candidates,
+        [
+            (
+                (
+                    this.ingest,
+                    entry,
+                    this.step("signatures"),
+                    signed["parts"][number],
+                    this.step("components"),
+                    firsts[number],
+                    buckets,
+                    order,
+                ),
+                [entry["sha256"], joined["fingerprint"], firsts[number], buckets, order],
+                int(entry["bytes"]),
+            )
+            for number, entry in enumerate(entries)
+        ],
+    )
+    verdicts = this.go(
+        "verdicts",
+        judge_bucket,
+        [
+            (
+                (
+                    this.step("candidates"),
+                    bucket,
+                    this.job.config.dedup.threshold,
+                    this.job.config.rule_folders,
+                    this.job.rules.digests,
+                ),
+                [candidates["fingerprint"], bucket],
+                sum(int(entry["bytes"]) for entry in candidates["parts"]) // buckets,
+            )
+            for bucket in range(buckets)
+        ],
+    )
+    return this.go(
+        "decisions",
+        collect_decisions,
+        [((this.step("verdicts"), this.step("ids")), [verdicts["fingerprint"], repeated["fingerprint"]], 0)],
+    )
+
+
+def sign_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any]) -> Receipt:
+    """Signatures of the documents of one ingest part, in its row order."""
+    return target.write_work(describe(ingest.read(entry, DOCUMENT_RAW)))
+
+
+def band_part(target: Target, signatures: StageFolder, entry: Mapping[str, Any]) -> Receipt:
+    """The band entries of one part: one sorted row group for each band, and one for the exact hashes."""
+    table = signatures.read(entry, SIGNATURE)
+    keys = table["case_key"].to_numpy()
+    signed = np.flatnonzero(table["n_chars"].to_numpy() >= SHINGLE)
+    hashes = band_hashes(unpack(table["signature"])[signed])
+    exact = exact_hashes(table["exact"])
+    with target.writer(_BAND) as (writer, done):
+        for band in range(BANDS + 1):
+            rows = signed if band < BANDS else np.arange(table.num_rows)
+            values = hashes[:, band] if band < BANDS else exact
+            order = np.lexsort((rows, values))
+            columns = [np.full(len(rows), band, np.int32), values[order], keys[rows][order], rows[order].astype(np.int32)]
+            writer.write_table(pa.table([pa.array(column) for column in columns], schema=_BAND), row_group_size=1 << 30)
+    return done[0]
+
+
+def _range_bounds(number: int, ranges: int) -> tuple[int, int]:
+    return (number << 64) // ranges, ((number + 1) << 64) // ranges
+
+
+def _in_range(values: Any, number: int, ranges: int) -> Any:
+    low, high = _range_bounds(number, ranges)
+    mask = values >= np.uint64(low)
+    return mask if number == ranges - 1 else mask & (values < np.uint64(high))
+
+
+def _part_files(folder: StageFolder) -> list[Path]:
+    manifest = folder.manifest()
+    return [folder.path / entry["name"] for entry in (manifest["parts"] if manifest else [])]
+
+
+def find_repeated(target: Target, signatures: StageFolder, firsts: list[int], number: int, ranges: int) -> Receipt:
+    """Documents whose doc_id an earlier document has too: a record id that is not unique in its file."""
+    heads, tails, exacts, ordinals = [], [], [], []
+    for first, path in zip(firsts, _part_files(signatures), strict=False):
+        table = pq.read_table(path, columns=["doc_id", "exact"], use_threads=False)
+        raw = np.frombuffer(bytes.fromhex("".join(table["doc_id"].to_pylist())), np.dtype(">u8")).reshape(-1, 2)
+        exact = np.frombuffer(b"".join(table["exact"].to_pylist()), np.dtype("<u8")).reshape(-1, 2)
+        mine = np.flatnonzero(_in_range(raw[:, 0].astype(np.uint64), number, ranges))
+        heads.append(raw[mine, 0].astype(np.uint64))
+        tails.append(raw[mine, 1].astype(np.uint64))
+        exacts.append(exact[mine])
+        ordinals.append(first + mine)
+    head, tail, ordinal = np.concatenate(heads), np.concatenate(tails), np.concatenate(ordinals)
+    exact = np.concatenate(exacts)
+    order = np.lexsort((ordinal, tail, head))
+    head, tail, ordinal, exact = head[order], tail[order], ordinal[order], exact[order]
+    again = np.flatnonzero((head[1:] == head[:-1]) & (tail[1:] == tail[:-1])) + 1
+    starts = np.flatnonzero(np.concatenate([[True], (head[1:] != head[:-1]) | (tail[1:] != tail[:-1])]))
+    first_of = starts[np.searchsorted(starts, again, side="right") - 1] if len(again) else again
+    rows = sorted(
+        (int(ordinal[at]), f"{int(head[at]):016x}{int(tail[at]):016x}", bool((exact[at] == exact[first]).all()))
+        for at, first in zip(again, first_of, strict=True)
+    )
+    columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
+    return target.write_work(pa.table([list(column) for column in columns], schema=_REPEATED))
+
+
+def _repeated(folder: StageFolder) -> pa.Table:
+    return pa.concat_tables([pq.read_table(path, use_threads=False) for path in _part_files(folder)])
+
+
+def find_edges(
+    target: Target, bands: StageFolder, ids: StageFolder, firsts: list[int], band: int, number: int, ranges: int
+) -> Receipt:
+    """Star edges of one band's buckets in one range of hashes."""
+    hashes, keys, ordinals = [], [], []
+    for first, path in zip(firsts, _part_files(bands), strict=False):
+        table = pq.read_table(path, filters=[("band", "==", band)], use_threads=False)
+        values = table["hash"].to_numpy()
+        mine = _in_range(values, number, ranges)
+        hashes.append(values[mine])
+        keys.append(table["case_key"].to_numpy()[mine])
+        ordinals.append(first + table["row"].to_numpy()[mine].astype(np.int64))
+    ordinal = np.concatenate(ordinals)
+    gone = np.isin(ordinal, _repeated(ids)["ordinal"].to_numpy())
+    edges = star_edges(np.concatenate(hashes)[~gone], np.concatenate(keys)[~gone], ordinal[~gone])
+    return target.write_work(pa.table([edges[:, 0], edges[:, 1]], schema=_EDGE))
+
+
+def join_edges(target: Target, edges: StageFolder) -> Receipt:
+    """Components of two or more documents over the edges of all bands."""
+    tables = pa.concat_tables([pq.read_table(path, use_threads=False) for path in _part_files(edges)])
+    pairs = np.stack([tables["low"].to_numpy(), tables["high"].to_numpy()], axis=1)
+    nodes, labels = components(pairs)
+    return target.write_work(pa.table([nodes, labels], schema=_COMPONENT), row_group_size=1 << 16)
+
+
+def _between(folder: StageFolder, low: int, high: int) -> pa.Table:
+    """The rows of a one-part step, sorted by ordinal, whose ordinal lies in [low, high)."""
+    return pq.read_table(_part_files(folder)[0], filters=[("ordinal", ">=", low), ("ordinal", "<", high)], use_threads=False)
+
+
+def collect_candidates(
+    target: Target,
+    ingest: StageFolder,
+    entry: Mapping[str, Any],
+    signatures: StageFolder,
+    signed: Mapping[str, Any],
+    joined: StageFolder,
+    first: int,
+    buckets: int,
+    order: Mapping[str, int],
+) -> Receipt:
+    """The documents of one part that may have a copy, with their texts, sorted by bucket."""
+    found = _between(joined, first, first + int(entry["rows"]))
+    if not found.num_rows:
+        return target.write_work(_CANDIDATE.empty_table())
+    rows = pa.array(found["ordinal"].to_numpy() - first)
+    documents = ingest.read(entry, DOCUMENT_RAW).take(rows)
+    about = signatures.read(signed, SIGNATURE).take(rows)
+    component = found["component"].to_numpy()
+    columns = {
+        "bucket": pa.array((component % buckets).astype(np.int32)),
+        "ordinal": found["ordinal"],
+        "component": found["component"],
+        "source_order": pa.array([order[name] for name in documents["source"].to_pylist()], pa.int32()),
+        "source": documents["source"],
+        "doc_type": documents["doc_type"],
+        "title": documents["title"],
+        "version_date": pc.struct_field(documents["meta"], "version_date"),
+        "text": documents["text"],
+        **{name: about[name] for name in SIGNATURE.names},
+    }
+    table = pa.table([columns[name] for name in _CANDIDATE.names], schema=_CANDIDATE)
+    table = table.sort_by([("bucket", "ascending"), ("component", "ascending"), ("ordinal", "ascending")])
+    return target.write_work(table, row_group_size=512)
+
+
+def judge_bucket(
+    target: Target,
+    candidates: StageFolder,
+    bucket: int,
+    threshold: float,
+    overlays: tuple[Path, ...],
+    digests: Mapping[str, str],
+) -> Receipt:
+    """The verdicts on all components of one bucket."""
+    table = pa.concat_tables(
+        [pq.read_table(path, filters=[("bucket", "==", bucket)], use_threads=False) for path in _part_files(candidates)]
+    )
+    return target.write_work(judge(table, threshold, rules_for(overlays, digests).dedup))
+
+
+def collect_decisions(target: Target, verdicts: StageFolder, ids: StageFolder) -> Receipt:
+    """Everything that leaves, sorted by ordinal: copies are dropped, other documents under a used id are quarantined."""
+    rows = [
+        {
+            "ordinal": row["ordinal"],
+            "twin": row["twin"],
+            "action": "drop" if row["same_text"] else "quarantine",
+            "rule": "dedup.exact" if row["same_text"] else "dedup.id_used_twice",
+            "jaccard": 1.0 if row["same_text"] else None,
+        }
+        for row in _repeated(ids).to_pylist()
+    ]
+    for path in _part_files(verdicts):
+        gone = pq.read_table(path, filters=[("gone", "==", True)], use_threads=False)
+        rows.extend(
+            {
+                "ordinal": row["ordinal"],
+                "twin": row["twin"],
+                "action": "drop",
+                "rule": row["rule"],
+                "jaccard": row["jaccard"],
+            }
+            for row in gone.to_pylist()
+        )
+    rows.sort(key=lambda row: row["ordinal"])
+    return target.write_work(pa.Table.from_pylist(rows, schema=_DECISION), row_group_size=1 << 16)
+
+
+def apply_part(
+    target: Target, ingest: StageFolder, entry: Mapping[str, Any], first: int, decisions: StageFolder | None
+) -> Receipt:
+    """Split one part into the documents that stay and the ledger of those that leave."""
+    table = ingest.read(entry, DOCUMENT_RAW)
+    given = count_documents(table)
+    if decisions is None:
+        return target.write(Batch(table, LEDGER.empty_table(), {}), given)
+    ledger = Ledger("dedup")
+    stays = np.ones(table.num_rows, bool)
+    for decision in _between(decisions, first, first + table.num_rows).to_pylist():
+        row = decision["ordinal"] - first
+        stays[row] = False
+        text = table["text"][row].as_py()
+        ledger.add(
+            table["doc_id"][row].as_py(),
+            table["source"][row].as_py(),
+            table["doc_type"][row].as_py(),
+            decision["action"],
+            decision["rule"],
+            len(text),
+            len(text.encode()),
+            twin=decision["twin"],
+            value=decision["jaccard"],
+        )
+    return target.write(Batch(table.filter(pa.array(stays)), ledger.table(), {}), given)

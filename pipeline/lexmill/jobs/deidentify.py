@@ -1,0 +1,63 @@
+"""Stage deidentify: direct identifiers are masked by policy; a document that cannot be masked for certain is quarantined."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lexmill.core.batch import Batch
+from lexmill.core.deid.batch import deidentify
+from lexmill.errors import ConfigError, GateError
+from lexmill.jobs.parts import PartTask
+from lexmill.jobs.resources import detector_for
+from lexmill.jobs.workspace import Job
+from lexmill.schema import DOCUMENT, DOCUMENT_RAW, LEDGER
+from lexmill.store.fingerprint import code_digest, digest
+from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
+
+RESIDUAL = "quarantine:residual."
+
+
+def run(job: Job, deduplicated: Mapping[str, Any]) -> dict[str, Any]:
+    """Bring stage deidentify up to date; raises GateError where more documents than allowed kept a trace after masking."""
+    settings = job.config.deidentify
+    policies = sorted(policy.name for policy in job.rules.deid.policy)
+    if settings.policy not in policies:
+        raise ConfigError(f"{job.config.path}: deidentify.policy: no such policy; there are {', '.join(policies)}")
+    policy = settings.policy if settings.enabled else None
+    fingerprint = digest("deidentify", code_digest(__name__), job.rules.digests["deid"], policy)
+    source = job.workspace.stage("dedup")
+    tasks = [
+        PartTask(
+            number,
+            digest(fingerprint, entry["sha256"]),
+            (source, entry, policy, job.config.rule_folders, job.rules.digests),
+            int(entry["bytes"]),
+        )
+        for number, entry in enumerate(deduplicated["parts"])
+    ]
+    manifest = job.runner.run_stage("deidentify", job.workspace.stage("deidentify"), deidentify_part, tasks, fingerprint)
+    left = sum(number for name, number in manifest["tallies"].items() if name.startswith(RESIDUAL))
+    came = sum(units["docs"] for units in manifest["counts"].get("in", {}).values())
+    if came and left / came > settings.max_residual_rate:
+        raise GateError(
+            f"deidentify: {left} of {came} documents kept a trace of what was masked, more than "
+            f"deidentify.max_residual_rate = {settings.max_residual_rate}; nothing is published"
+        )
+    return manifest
+
+
+def deidentify_part(
+    target: Target,
+    source: StageFolder,
+    entry: Mapping[str, Any],
+    policy: str | None,
+    overlays: tuple[Path, ...],
+    digests: Mapping[str, str],
+) -> Receipt:
+    """Mask the documents of one part."""
+    table = source.read(entry, DOCUMENT_RAW)
+    if policy is None:
+        batch = Batch(table.select(DOCUMENT.names), LEDGER.empty_table(), {})
+    else:
+        batch = deidentify(table, detector_for(overlays, digests, policy))
+    return target.write(batch, count_documents(table))

@@ -1,0 +1,53 @@
+"""Stage filter: rules per document type and a small classifier tag or drop documents."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from lexmill.core.batch import Batch
+from lexmill.core.quality.judge import filter_documents
+from lexmill.jobs.parts import PartTask
+from lexmill.jobs.resources import CLASSIFIER, classifier_for, rules_for
+from lexmill.jobs.workspace import Job
+from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, LEDGER
+from lexmill.store.fingerprint import code_digest, digest, file_digest
+from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
+
+
+def run(job: Job, masked: Mapping[str, Any]) -> dict[str, Any]:
+    """Bring stage filter up to date."""
+    enabled = job.config.filter.enabled
+    classifier = file_digest(CLASSIFIER)
+    fingerprint = digest("filter", code_digest(__name__), job.rules.digests["quality"], classifier, enabled)
+    source = job.workspace.stage("deidentify")
+    tasks = [
+        PartTask(
+            number,
+            digest(fingerprint, entry["sha256"]),
+            (source, entry, enabled, classifier, job.config.rule_folders, job.rules.digests),
+            int(entry["bytes"]),
+        )
+        for number, entry in enumerate(masked["parts"])
+    ]
+    return job.runner.run_stage("filter", job.workspace.stage("filter"), filter_part, tasks, fingerprint)
+
+
+def filter_part(
+    target: Target,
+    source: StageFolder,
+    entry: Mapping[str, Any],
+    enabled: bool,
+    classifier: str,
+    overlays: tuple[Path, ...],
+    digests: Mapping[str, str],
+) -> Receipt:
+    """Judge the documents of one part."""
+    table = source.read(entry, DOCUMENT)
+    if enabled:
+        batch = filter_documents(table, rules_for(overlays, digests).quality, classifier_for(classifier))
+    else:
+        unjudged = [pa.array([[]] * table.num_rows, pa.list_(pa.string())), pa.nulls(table.num_rows, pa.float32())]
+        batch = Batch(pa.table([*table.columns, *unjudged], schema=DOCUMENT_JUDGED), LEDGER.empty_table(), {})
+    return target.write(batch, count_documents(table))

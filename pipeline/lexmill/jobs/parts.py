@@ -1,0 +1,246 @@
+"""The one place that submits work: a bounded window of part tasks, one retry, progress, and the swap of a finished stage."""
+
+import resource
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import distributed
+import structlog
+
+from lexmill import errors
+from lexmill.errors import LexmillError, StoppedError
+from lexmill.jobs.progress import Progress
+from lexmill.store import files
+from lexmill.store.files import DamagedFile
+from lexmill.store.fingerprint import digest
+from lexmill.store.stages import Receipt, StageFolder, Target, make_manifest, settle, swap
+
+log = structlog.get_logger()
+
+PartFunction = Callable[..., Receipt]
+
+
+@dataclass(frozen=True)
+class PartTask:
+    """One part to make: ``function(target, *arguments)``; ``key`` says what it depends on, ``weight`` is its input in bytes."""
+
+    number: int
+    key: str
+    arguments: tuple[Any, ...]
+    weight: int = 0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task's failure without any of the text it worked on: a class, a safe message, and places in the code."""
+
+    kind: str
+    message: str
+    places: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What comes back from a worker: a few hundred bytes."""
+
+    receipt: Receipt | None
+    failure: Failure | None
+    cpu_seconds: float
+    peak_rss: int
+
+
+class DamagedInput(LexmillError):
+    """A finished part turned out to be damaged when a later stage read it."""
+
+    exit_code = errors.EXIT_STOPPED
+
+
+@dataclass
+class Timing:
+    """What the tasks of a stage cost in this run of the command (it goes to run.json, never into a manifest)."""
+
+    tasks: int = 0
+    reused: int = 0
+    cpu_seconds: float = 0.0
+    wall_seconds: float = 0.0
+    peak_rss: int = 0
+
+
+def call(function: PartFunction, target: Target, arguments: tuple[Any, ...]) -> Outcome:
+    """Run one task on a worker; no exception leaves it, because its message might quote a document."""
+    before = time.process_time()
+    receipt, failure = None, None
+    try:
+        receipt = function(target, *arguments)
+    except LexmillError as error:
+        failure = Failure(type(error).__name__, str(error))
+    except OSError as error:
+        stop = files.stopping(error)
+        failure = Failure("StoppedError", str(stop)) if stop else Failure("OSError", error.strerror or "", _places(error))
+    except Exception as error:
+        failure = Failure(type(error).__name__, "", _places(error))
+    return Outcome(
+        receipt,
+        failure,
+        time.process_time() - before,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )
+
+
+def _places(error: BaseException) -> tuple[str, ...]:
+    frames = traceback.extract_tb(error.__traceback__)
+    return tuple(f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno} {frame.name}" for frame in frames[-6:])
+
+
+def _raise(stage: str, number: int, failure: Failure) -> None:
+    where = f"{stage}, part {number}"
+    known: dict[str, type[LexmillError]] = {
+        name: kind
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, LexmillError) and kind is not errors.DocumentError
+    }
+    if failure.kind == DamagedFile.__name__:
+        raise DamagedInput(failure.message)
+    if failure.kind in known:
+        raise known[failure.kind](f"{where}: {failure.message}")
+    if failure.kind == "KilledWorker":
+        raise StoppedError(f"{where}: {failure.message}")
+    if failure.kind == "OSError":
+        raise StoppedError(f"{where}: {failure.message} ({'; '.join(failure.places)}); run the same command again")
+    raise RuntimeError(f"{where} failed twice with {failure.kind} at {'; '.join(failure.places) or failure.message}")
+
+
+@dataclass
+class Runner:
+    """Runs stages on a client; ``open_client`` is called when a task must run, so that a finished run starts no cluster."""
+
+    open_client: Callable[[], distributed.Client]
+    workers: int
+    version: str
+    progress: Progress
+    timings: dict[str, Timing] = field(default_factory=dict)
+
+    def run_stage(
+        self, name: str, folder: StageFolder, function: PartFunction, tasks: Sequence[PartTask], fingerprint: str
+    ) -> dict[str, Any]:
+        """Bring a stage to the state that ``tasks`` describe and return its manifest.
+
+        Finished parts with the right key are kept (also those of an earlier, changed or stopped build); the rest is made in
+        ``<stage>.next`` and swapped in when all is there. Raises what the tasks raise; nothing half-made ever stands in the
+        place of a stage.
+        """
+        timing = self.timings.setdefault(name, Timing())
+        settle(folder)
+        try:
+            manifest = folder.manifest()
+        except DamagedFile as error:
+            log.warning("damaged manifest: its parts are checked and it is written again", stage=name, reason=str(error))
+            manifest = None
+        old = {task.number: folder.receipt(task.number) for task in tasks}
+        current = {number: receipt for number, receipt in old.items() if receipt is not None}
+        if manifest is not None:
+            fresh = [current[task.number] for task in tasks if task.number in current and current[task.number].key == task.key]
+            if len(fresh) == len(tasks) and manifest == make_manifest(name, self.version, fingerprint, fresh):
+                timing.reused += len(tasks)
+                return manifest
+            lost = [entry["name"] for number, entry in enumerate(manifest["parts"]) if number in old and old[number] is None]
+            for part in lost:
+                log.warning("a finished part is damaged or gone: it is made again", stage=name, part=part)
+        receipts = self._reuse(folder, tasks, current)
+        timing.reused += len(receipts)
+        missing = [task for task in tasks if task.number not in receipts]
+        receipts |= self._run(name, folder.next, function, missing, timing)
+        done = make_manifest(name, self.version, fingerprint, [receipts[task.number] for task in tasks])
+        files.write_json(folder.next.path / "manifest.json", done)
+        swap(folder)
+        return done
+
+    def _reuse(self, folder: StageFolder, tasks: Sequence[PartTask], current: dict[int, Receipt]) -> dict[int, Receipt]:
+        receipts: dict[int, Receipt] = {}
+        (folder.next.path / "manifest.json").unlink(missing_ok=True)
+        for task in tasks:
+            building = folder.next.receipt(task.number)
+            if building is not None and building.key == task.key:
+                receipts[task.number] = building
+                continue
+            found = current.get(task.number)
+            if found is not None and found.key == task.key:
+                files.copy(folder.part(task.number), folder.next.part(task.number))
+                if found.ledger_sha256 is not None:
+                    files.copy(folder.ledger(task.number), folder.next.ledger(task.number))
+                files.copy(folder.receipt_path(task.number), folder.next.receipt_path(task.number))
+                receipts[task.number] = found
+        return receipts
+
+    def _run(
+        self, name: str, folder: StageFolder, function: PartFunction, tasks: Sequence[PartTask], timing: Timing
+    ) -> dict[int, Receipt]:
+        receipts: dict[int, Receipt] = {}
+        if not tasks:
+            return receipts
+        started = time.monotonic()
+        client = self.open_client()
+        waiting = iter(tasks)
+        tried: dict[int, int] = {}
+        running: dict[distributed.Future, PartTask] = {}
+        self.progress.start(name, len(tasks), sum(task.weight for task in tasks))
+
+        def submit(task: PartTask) -> None:
+            tried[task.number] = tried.get(task.number, 0) + 1
+            target = Target(folder, task.number, task.key)
+            future = client.submit(
+                call,
+                function,
+                target,
+                task.arguments,
+                pure=False,
+                key=f"{name}-{task.number}-{tried[task.number]}-{digest(task.key)[:8]}",
+            )
+            running[future] = task
+            completed.add(future)
+
+        completed = distributed.as_completed([], with_results=False)
+        try:
+            for task in (task for task, _ in zip(waiting, range(2 * self.workers), strict=False)):
+                submit(task)
+            while running:
+                future = next(completed)
+                task = running.pop(future)
+                failure = self._collect(future, task, receipts, timing)
+                future.release()
+                if failure is None:
+                    self.progress.advance(name, task.weight)
+                    following = next(waiting, None)
+                    if following is not None:
+                        submit(following)
+                elif tried[task.number] < 2 and failure.kind not in ("StoppedError", "GateError", DamagedFile.__name__):
+                    log.warning("a part failed and is tried once more", stage=name, part=task.number, kind=failure.kind)
+                    submit(task)
+                else:
+                    _raise(name, task.number, failure)
+        finally:
+            for future in running:
+                future.cancel()
+            self.progress.stop(name)
+            timing.wall_seconds += time.monotonic() - started
+        return receipts
+
+    @staticmethod
+    def _collect(future: distributed.Future, task: PartTask, receipts: dict[int, Receipt], timing: Timing) -> Failure | None:
+        try:
+            outcome: Outcome = future.result()
+        except distributed.KilledWorker:
+            return Failure(
+                "KilledWorker", "its worker died twice (out of memory?); give [cluster] memory or fewer workers, run again"
+            )
+        except (distributed.CancelledError, TimeoutError, OSError) as error:
+            return Failure("StoppedError", f"the cluster was lost ({type(error).__name__}); run the same command again")
+        timing.cpu_seconds += outcome.cpu_seconds
+        timing.peak_rss = max(timing.peak_rss, outcome.peak_rss)
+        if outcome.receipt is not None:
+            timing.tasks += 1
+            receipts[task.number] = outcome.receipt
+        return outcome.failure

@@ -1,0 +1,161 @@
+"""Release: the shards are scanned once more as a trainer would read them, then published; ``latest.json`` is written last."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from lexmill.core.deid.residual import find_valid_identifiers
+from lexmill.core.tokens.tokenizer import Tokenizer, load
+from lexmill.errors import GateError
+from lexmill.jobs.parts import PartTask
+from lexmill.jobs.resources import tokenizer_for
+from lexmill.jobs.workspace import Job
+from lexmill.store import files
+from lexmill.store.files import DamagedFile
+from lexmill.store.fingerprint import code_digest, digest, file_digest
+from lexmill.store.stages import Receipt, StageFolder, Target
+
+ROW_GROUP = 256  # sequences decoded at a time
+_SCAN = pa.schema([("doc_id_low63", pa.int64()), ("kind", pa.string())])
+PUBLIC = 0o644
+
+
+def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Scan the shards and publish them; returns the release's manifest. Raises GateError where an identifier survived."""
+    tokenizer = _tokenizer(job)
+    tokenized = manifests["tokenize"]
+    if job.config.deidentify.enabled:
+        _scan(job, tokenized, tokenizer)
+    shards = [
+        {
+            "path": f"tokens/{extra['seq_len']}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
+            **{name: entry[name] for name in ("sha256", "bytes", "rows")},
+            **{name: extra[name] for name in ("seq_len", "documents", "tokens", "sequences", "padding", "cut")},
+        }
+        for entry, extra in zip(tokenized["parts"], tokenized["extra"], strict=True)
+    ]
+    texts = [
+        {"path": f"text/{entry['name']}", **{name: entry[name] for name in ("sha256", "bytes", "rows")}}
+        for entry in manifests["filter"]["parts"]
+    ]
+    body = {
+        "lexmill": job.runner.version,
+        "policy": job.config.deidentify.policy if job.config.deidentify.enabled else None,
+        "tokenizer": {
+            "name": job.config.tokenize.tokenizer if job.config.tokenize.tokenizer.isidentifier() else Path(tokenizer.name).name,
+            "sha256": tokenizer.digest,
+            "vocab_size": tokenizer.vocab_size,
+            "eos_id": tokenizer.eos_id,
+            "pad_id": tokenizer.pad_id,
+        },
+        "rules": dict(job.rules.digests),
+        "sources": {
+            source.name: {"doc_type": source.doc_type, **source.card.model_dump(mode="json")} for source in job.config.source
+        },
+        "stages": {
+            name: {"fingerprint": manifest["fingerprint"], "counts": manifest["counts"], "tallies": manifest["tallies"]}
+            for name, manifest in manifests.items()
+        },
+        "tokens": _tokens(job),
+        "shards": shards,
+        "text": texts,
+    }
+    release = digest(body)[:16]
+    body["release"] = release
+    folder = job.workspace.releases / release
+    if files.read_json(folder / "manifest.json") != body:
+        _publish(job, folder, body, shards, texts)
+    latest = job.workspace.releases / "latest.json"
+    if files.read_json(latest) != {"release": release}:
+        files.write_json(latest, {"release": release}, PUBLIC)
+    return body
+
+
+def _tokenizer(job: Job) -> Tokenizer:
+    name = job.config.tokenize.tokenizer
+    return load(name if name.isidentifier() else job.config.resolve(name))
+
+
+def _tokens(job: Job) -> dict[str, int]:
+    scattered = job.workspace.work("tokenize.scatter").manifest()
+    tokens: dict[str, int] = {}
+    for extra in scattered["extra"] if scattered else []:
+        for group, number in extra["tokens_by_group"].items():
+            tokens[group] = tokens.get(group, 0) + number
+    return dict(sorted(tokens.items()))
+
+
+def _publish(job: Job, folder: Path, body: Mapping[str, Any], shards: list[dict[str, Any]], texts: list[dict[str, Any]]) -> None:
+    building = folder.with_name(f".{folder.name}.next")
+    files.remove(building)
+    for stage, entries in (("tokenize", shards), ("filter", texts)):
+        source = job.workspace.stage(stage)
+        for number, entry in enumerate(entries):
+            files.copy(source.part(number), building / entry["path"])
+    files.write_json(building / "manifest.json", body, PUBLIC)
+    files.remove(folder)  # only a damaged one stands here: the name is a digest of what it holds
+    building.rename(folder)
+
+
+def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:
+    fingerprint = digest("scan", code_digest(__name__), tokenizer.digest)
+    source = job.workspace.stage("tokenize")
+    tasks = [
+        PartTask(
+            number, digest(fingerprint, entry["sha256"]), (source, entry, tokenizer.name, tokenizer.digest), int(entry["bytes"])
+        )
+        for number, entry in enumerate(tokenized["parts"])
+    ]
+    manifest = job.runner.run_stage("release.scan", job.workspace.work("release.scan"), scan_shard, tasks, fingerprint)
+    found = sum(int(entry["rows"]) for entry in manifest["parts"])
+    if found:
+        kinds: dict[str, int] = {}
+        for extra in manifest["extra"]:
+            for kind, number in extra["kinds"].items():
+                kinds[kind] = kinds.get(kind, 0) + number
+        listed = ", ".join(f"{kind} {number}" for kind, number in sorted(kinds.items()))
+        raise GateError(
+            f"release: {found} valid identifiers are left in the decoded shards ({listed}); nothing is published; "
+            f"their documents are listed in work/release.scan"
+        )
+
+
+def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], name: str, digest_: str) -> Receipt:
+    """Decode one shard document by document and list what still looks like an identifier with a right check digit."""
+    tokenizer = tokenizer_for(name, digest_)
+    rows = [
+        {"doc_id_low63": doc_id, "kind": kind}
+        for doc_id, ids in _documents(source.path / str(entry["name"]), str(entry["sha256"]))
+        for _, _, kind in find_valid_identifiers(tokenizer.decode(ids))
+    ]
+    kinds: dict[str, int] = {}
+    for row in rows:
+        kinds[row["kind"]] = kinds.get(row["kind"], 0) + 1
+    return target.write_work(pa.Table.from_pylist(rows, schema=_SCAN), extra={"kinds": dict(sorted(kinds.items()))})
+
+
+def _documents(path: Path, sha256: str) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """(low 63 bits, ids) of the documents of a shard, read piecemeal; the pieces of cut ones are held until the end."""
+    if file_digest(path) != sha256:
+        raise DamagedFile(f"{path.parent.name}/{path.name} is damaged (its sha256 is not the recorded one)")
+    cut: dict[int, list[tuple[int, NDArray[np.int32]]]] = {}
+    with pq.ParquetFile(path) as shard:
+        for group in shard.iter_batches(batch_size=ROW_GROUP):
+            columns = [group[name] for name in ("input_ids", "doc_ids", "doc_lens", "doc_starts")]
+            for ids, docs, lengths, starts in zip(*columns, strict=True):
+                tokens = ids.values.to_numpy()
+                at = 0
+                for doc_id, length, start in zip(docs.as_py(), lengths.as_py(), starts.as_py(), strict=True):
+                    piece = tokens[at : at + length]
+                    at += length
+                    if start == 0 and length < len(tokens):  # only documents longer than the window are cut, into whole windows
+                        yield doc_id, piece
+                    else:
+                        cut.setdefault(doc_id, []).append((start, piece.copy()))
+    for doc_id, pieces in cut.items():
+        yield doc_id, np.concatenate([piece for _, piece in sorted(pieces, key=lambda pair: pair[0])])

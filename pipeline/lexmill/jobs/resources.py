@@ -1,0 +1,67 @@
+"""What a worker process loads once and keeps: rules, detector, classifier, tokeniser, each known by a digest, never by a name."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from lexmill import rules
+from lexmill.core.deid.detector import Detector
+from lexmill.core.quality.classifier import Classifier
+from lexmill.core.ruleset import RuleSet
+from lexmill.core.tokens.tokenizer import Tokenizer, load
+from lexmill.errors import StoppedError
+from lexmill.store.fingerprint import file_digest
+
+CLASSIFIER = Path(__file__).parent.parent / "models" / "quality.bin"
+
+
+Digests = tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=2)
+def _rules(overlays: tuple[Path, ...], digests: Digests) -> RuleSet:
+    found = rules.load(overlays)
+    if tuple(sorted(found.digests.items())) != digests:
+        raise StoppedError("a worker found other rules than the driver; rule files changed during the run: run it again")
+    return found
+
+
+def rules_for(overlays: tuple[Path, ...], digests: Mapping[str, str]) -> RuleSet:
+    """The rules of the run; raises StoppedError where this worker finds others than the driver did."""
+    return _rules(overlays, tuple(sorted(digests.items())))
+
+
+@lru_cache(maxsize=2)
+def _detector(overlays: tuple[Path, ...], digests: Digests, policy: str) -> Detector:
+    return Detector(_rules(overlays, digests).deid, policy)
+
+
+def detector_for(overlays: tuple[Path, ...], digests: Mapping[str, str], policy: str) -> Detector:
+    """The detector for a policy of these rules."""
+    return _detector(overlays, tuple(sorted(digests.items())), policy)
+
+
+@lru_cache(maxsize=2)
+def _classifier(digest: str) -> Classifier:
+    found = Classifier.from_file(CLASSIFIER)
+    if file_digest(CLASSIFIER) != digest:
+        raise StoppedError("a worker has another quality classifier than the driver: install the same version everywhere")
+    return found
+
+
+def classifier_for(digest: str) -> Classifier:
+    """The installed quality classifier, which must have this digest."""
+    return _classifier(digest)
+
+
+@lru_cache(maxsize=2)
+def _tokenizer(name: str, digest: str) -> Tokenizer:
+    found = load(name)
+    if found.digest != digest:
+        raise StoppedError("a worker has another tokeniser file than the driver: install the same version everywhere")
+    return found
+
+
+def tokenizer_for(name: str, digest: str) -> Tokenizer:
+    """The tokeniser of this name, which must have this digest."""
+    return _tokenizer(name, digest)

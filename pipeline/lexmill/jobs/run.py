@@ -1,0 +1,126 @@
+"""The way of a document, as the list of stages; and a whole run of it under the workspace's lock."""
+
+import platform
+import socket
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+
+import distributed
+import structlog
+from rich.console import Console
+
+from lexmill import rules
+from lexmill.cluster import open_client, worker_count
+from lexmill.config import Config
+from lexmill.jobs import dedup, deidentify, filter, ingest, release, tokenize
+from lexmill.jobs.parts import DamagedInput, Runner
+from lexmill.jobs.progress import Progress
+from lexmill.jobs.workspace import Job, Workspace
+from lexmill.store import files, lock
+from lexmill.store.stages import discard_damaged
+
+log = structlog.get_logger()
+
+Manifests = dict[str, dict[str, Any]]
+
+# In order; each is given the job and the manifests of the stages before it, and returns its own.
+STAGES: dict[str, Callable[[Job, Manifests], dict[str, Any]]] = {
+    "ingest": lambda job, _: ingest.run(job),
+    "dedup": lambda job, done: dedup.run(job, done["ingest"]),
+    "deidentify": lambda job, done: deidentify.run(job, done["dedup"]),
+    "filter": lambda job, done: filter.run(job, done["deidentify"]),
+    "tokenize": lambda job, done: tokenize.run(job, done["filter"]),
+    "release": lambda job, done: release.run(job, done),
+}
+
+# A damaged part is made again and the run goes on; a disk that damages what was just written is a matter for a person.
+_MAX_REPAIRS = 3
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a run ends with: the manifests by stage, whether anything had to be done, and what it took."""
+
+    manifests: Manifests
+    worked: bool
+    record: Mapping[str, Any]
+
+
+class _Cluster:
+    """A client that is opened when it is first asked for."""
+
+    def __init__(self, config: Config, workspace: Workspace, stack: ExitStack) -> None:
+        self._config = config
+        self._workspace = workspace
+        self._stack = stack
+
+    @cached_property
+    def client(self) -> distributed.Client:
+        return self._stack.enter_context(open_client(self._config.cluster, self._workspace.scratch))
+
+
+def workspace_of(config: Config) -> Workspace:
+    """The workspace of a run file."""
+    return Workspace(config.workspace_dir, config.run)
+
+
+def run(config: Config, until: str, console: Console) -> Finished:
+    """Bring every stage up to ``until`` up to date; raises the LexmillError that says how to go on."""
+    rule_set = rules.load(config.rule_folders)
+    workspace = workspace_of(config)
+    started = time.time()
+    with lock.held(workspace.root), ExitStack() as stack:
+        files.make_private(workspace.run_folder)
+        cluster = _Cluster(config, workspace, stack)
+        runner = Runner(lambda: cluster.client, worker_count(config.cluster), version("lexmill"), Progress(console))
+        job = Job(config, rule_set, workspace, runner)
+        try:
+            manifests = _stages(job, until)
+        finally:
+            record = _record(runner, started)
+            worked = any(timing.tasks for timing in runner.timings.values())
+            if worked:
+                files.write_json(workspace.run_folder / "run.json", record)
+    return Finished(manifests, worked, record)
+
+
+def _stages(job: Job, until: str) -> Manifests:
+    for _ in range(_MAX_REPAIRS):
+        manifests: Manifests = {}
+        try:
+            for name, stage in STAGES.items():
+                manifests[name] = stage(job, manifests)
+                if name == until:
+                    break
+        except DamagedInput as error:
+            log.warning("a finished part is damaged: it is made again", reason=str(error))
+            _discard(job.workspace)
+            continue
+        return manifests
+    raise DamagedInput("finished parts are damaged again and again: check the disk that holds the workspace")
+
+
+def _discard(workspace: Workspace) -> None:
+    folders = [workspace.stage(name) for name in STAGES]
+    folders += [workspace.work(path.name) for path in sorted((workspace.run_folder / "work").glob("*"))]
+    for folder in folders:
+        for part in discard_damaged(folder):
+            log.warning("damaged", stage=folder.path.name, part=part)
+
+
+def _record(runner: Runner, started: float) -> dict[str, Any]:
+    """What this run of the command took: it changes from run to run, so no manifest holds it."""
+    return {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(started)),
+        "seconds": round(time.time() - started, 2),
+        "host": socket.gethostname(),
+        "python": platform.python_version(),
+        "lexmill": runner.version,
+        "workers": runner.workers,
+        "stages": {name: asdict(timing) for name, timing in runner.timings.items()},
+    }

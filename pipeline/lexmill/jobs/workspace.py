@@ -1,0 +1,55 @@
+"""Where things are in a workspace, and what every stage job is given."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lexmill.config import Config
+from lexmill.core.ruleset import RuleSet
+from lexmill.jobs.parts import Runner
+from lexmill.store.stages import StageFolder
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folders of one run of one workspace."""
+
+    root: Path
+    run: str
+
+    @property
+    def run_folder(self) -> Path:
+        """``runs/<run>``: stages, and ``run.json`` with what a run took."""
+        return self.root / "runs" / self.run
+
+    def stage(self, name: str) -> StageFolder:
+        """A stage's folder."""
+        return StageFolder(self.run_folder / name)
+
+    def work(self, name: str) -> StageFolder:
+        """A folder of intermediate work of a stage (``<stage>.<step>``)."""
+        return StageFolder(self.run_folder / "work" / name)
+
+    @property
+    def lineage(self) -> Path:
+        """``lineage/<run>``: the only place where doc_id, path and case number meet."""
+        return self.root / "lineage" / self.run
+
+    @property
+    def releases(self) -> Path:
+        """``releases``: what may leave the workspace."""
+        return self.root / "releases"
+
+    @property
+    def scratch(self) -> Path:
+        """Scratch files of workers."""
+        return self.root / "tmp"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a stage job is given: the run file, the proven rules, the workspace, and the runner that submits its tasks."""
+
+    config: Config
+    rules: RuleSet
+    workspace: Workspace
+    runner: Runner

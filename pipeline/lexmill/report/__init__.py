@@ -1,0 +1,1 @@
+"""What a run says of itself, from manifests and ledgers only."""

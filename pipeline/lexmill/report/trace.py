@@ -1,0 +1,65 @@
+"""A document's way: what each stage did to it, and why."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lexmill.core.structure import casenumber
+from lexmill.errors import InputError
+from lexmill.jobs.run import STAGES
+from lexmill.jobs.workspace import Workspace
+
+
+def resolve(workspace: Workspace, wanted: str) -> list[dict[str, Any]]:
+    """Lineage rows of a doc_id or a case number (whatever its brackets and width); raises InputError where there is none."""
+    number = next(iter(casenumber.find(wanted)), None)
+    key = casenumber.key(number) if number else None
+    rows: list[dict[str, Any]] = []
+    for path in sorted(workspace.lineage.glob("part-*.parquet")):
+        table = pq.read_table(path)
+        if key is None:
+            rows.extend(table.filter(pc.equal(table["doc_id"], wanted.strip().lower())).to_pylist())
+            continue
+        for row in table.filter(pc.is_valid(table["case_number"])).to_pylist():
+            found = next(iter(casenumber.find(row["case_number"])), None)
+            if found and casenumber.key(found) == key:
+                rows.append(row)
+    if not rows:
+        raise InputError("no document has this doc_id or case number in this run; `lexmill status` says what has been run")
+    return rows
+
+
+def trace(workspace: Workspace, doc_id: str) -> list[dict[str, Any]]:
+    """One row a stage that the document reached: kept, or the ledger's action, rule, twin and value; edits in between."""
+    way: list[dict[str, Any]] = []
+    for stage in STAGES:
+        if stage == "release":
+            break
+        folder = workspace.stage(stage)
+        manifest = folder.manifest()
+        if manifest is None:
+            break
+        ledger = folder.ledgers()
+        mine = ledger.filter(pc.equal(ledger["doc_id"], doc_id)).to_pylist()
+        way.extend(_row(stage, row) for row in mine)
+        if any(row["action"] != "edit" for row in mine) and not _kept(folder.path, manifest, doc_id, stage):
+            break
+        way.append({"stage": stage, "action": "kept", "rule": "", "twin": None, "value": None, "n_chars": 0})
+    return way
+
+
+def _row(stage: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"stage": stage, **{name: row[name] for name in ("action", "rule", "twin", "value", "n_chars")}}
+
+
+def _kept(folder: Any, manifest: Mapping[str, Any], doc_id: str, stage: str) -> bool:
+    """A doc_id that stood twice leaves once and is kept once."""
+    if stage == "tokenize":
+        return True
+    for entry in manifest["parts"]:
+        ids = pq.read_table(folder / entry["name"], columns=["doc_id"])["doc_id"]
+        if pc.any(pc.equal(ids, doc_id)).as_py():
+            return True
+    return False

@@ -1,0 +1,122 @@
+"""Load rule files, shipped ones first and then the overlays of the run file, and prove every rule on its own examples."""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from lexmill.core.dedup.rules import DedupRules
+from lexmill.core.deid.rules import DeidRules
+from lexmill.core.ingest.rules import IngestRules
+from lexmill.core.quality.rules import QualityRules
+from lexmill.core.rulebook import Rulebook
+from lexmill.core.ruleset import RuleSet
+from lexmill.core.structure.rules import SegmentRules
+from lexmill.errors import RuleError
+from lexmill.store.fingerprint import digest
+
+FAMILIES: dict[str, type[Rulebook]] = {
+    "ingest": IngestRules,
+    "segment": SegmentRules,
+    "dedup": DedupRules,
+    "deid": DeidRules,
+    "quality": QualityRules,
+}
+
+
+def shipped() -> Path:
+    """The folder of the shipped rules: inside the wheel, or the checkout's ``rules/``."""
+    inside = Path(__file__).parent / "_rules"
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "rules"
+
+
+class _Family:
+    """The merged tables of one family, and the file that each rule came from."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, list[dict[str, Any]]] = {}
+        self.files: dict[str, Path] = {}
+
+    def merge(self, path: Path, faults: list[str]) -> None:
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            faults.append(f"{path}: is not TOML in UTF-8: {error}")
+            return
+        except OSError as error:
+            faults.append(f"{path}: cannot be read ({error.strerror})")
+            return
+        for kind, tables in data.items():
+            if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+                faults.append(f"{path}: {kind}: write every rule as a table [[{kind}]]")
+                continue
+            for table in tables:
+                self._put(kind, table, path, faults)
+
+    def _put(self, kind: str, table: dict[str, Any], path: Path, faults: list[str]) -> None:
+        rule_id = table.get("id")
+        if not isinstance(rule_id, str):
+            faults.append(f"{path}: [[{kind}]]: a rule without `id`; give it one such as 'family.name'")
+            return
+        if self.files.get(rule_id) == path:
+            faults.append(f"{path}: {rule_id}: the id stands twice; every rule needs its own")
+        rules = self.kinds.setdefault(kind, [])
+        at = next((index for index, rule in enumerate(rules) if rule["id"] == rule_id), None)
+        if at is None:
+            rules.append(table)
+        else:
+            rules[at] = table
+        self.files[rule_id] = path
+
+    def where(self, location: Sequence[Any]) -> str:
+        """File, rule and key of a pydantic error location such as ("role", 3, "pattern")."""
+        if len(location) >= 2 and isinstance(location[1], int):
+            rule_id = self.kinds[str(location[0])][location[1]]["id"]
+            return f"{self.files[rule_id]}: {rule_id}: {'.'.join(str(part) for part in location[2:]) or 'rule'}"
+        return ".".join(str(part) for part in location)
+
+    def build(self, model: type[Rulebook], faults: list[str]) -> Rulebook | None:
+        try:
+            book = model.model_validate(self.kinds)
+        except ValidationError as error:
+            faults.extend(f"{self.where(item['loc'])}: {item['msg']}" for item in error.errors())
+            return None
+        faults.extend(f"{self.files.get(fault.rule_id, '?')}: {fault.rule_id}: {fault.problem}" for fault in book.faults())
+        return book
+
+
+def load(overlays: Sequence[Path] = ()) -> RuleSet:
+    """The proven rules: the shipped ones, and the overlay folders' rules in their place where the id is the same.
+
+    Raises RuleError with every fault at once, each naming file, rule and remedy.
+    """
+    faults: list[str] = []
+    for overlay in overlays:
+        if not overlay.is_dir():
+            faults.append(
+                f"{overlay}: no such folder; `rules` names folders that hold ingest/, segment/, dedup/, deid/ or quality/"
+            )
+        unknown = sorted(path for path in overlay.glob("*") if path.is_dir() and path.name not in FAMILIES)
+        faults.extend(f"{folder}: no such rule family; there are {', '.join(FAMILIES)}" for folder in unknown)
+    books: dict[str, Any] = {}
+    digests: dict[str, str] = {}
+    for family, model in FAMILIES.items():
+        merged = _Family()
+        for root in (shipped(), *overlays):
+            for path in sorted((root / family).glob("*.toml")):
+                merged.merge(path, faults)
+        books[family] = merged.build(model, faults)
+        digests[family] = digest(merged.kinds)
+    if faults:
+        raise RuleError("\n".join(faults))
+    return RuleSet(**books, digests=digests)
+
+
+def count(rules: RuleSet) -> dict[str, int]:
+    """Number of rules by family."""
+    return {
+        family: sum(len(getattr(getattr(rules, family), kind)) for kind in model.model_fields)
+        for family, model in FAMILIES.items()
+    }

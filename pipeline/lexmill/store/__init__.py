@@ -1,0 +1,1 @@
+"""Everything that touches the workspace: every file of a run is written, read back and fingerprinted here."""

@@ -1,0 +1,203 @@
+"""Atomic files: written beside their target, synced, renamed; read back only if their digest is right."""
+
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexmill.errors import LexmillError, StoppedError
+
+# What the operating system says when the workspace cannot take a file: a person must act, then the same command goes on.
+_STOPPING = {
+    errno.ENOSPC: "no space left on the device that holds the workspace; free some and run the same command again",
+    errno.EDQUOT: "the disk quota of the workspace is used up; free some and run the same command again",
+    errno.EROFS: "the workspace is on a read-only file system; make it writable and run the same command again",
+    errno.EACCES: "the workspace may not be written by this user; mend its permissions and run the same command again",
+    errno.EPERM: "the workspace may not be written by this user; mend its permissions and run the same command again",
+}
+
+
+class DamagedFile(LexmillError):
+    """A file of the workspace is not what its manifest or receipt says; it is made again."""
+
+
+def stopping(error: OSError) -> StoppedError | None:
+    """The StoppedError for an operating-system error that only a person can mend, else None."""
+    reason = _STOPPING.get(error.errno or 0)
+    return StoppedError(reason) if reason else None
+
+
+def _sync_folder(folder: Path) -> None:
+    # Some network file systems refuse to sync a folder; the rename itself is still atomic there.
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+class _Hashing:
+    """A binary file that digests what is written to it."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+        self._hash = hashlib.sha256()
+        self.size = 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data)
+        self._hash.update(view)
+        self._raw.write(view)
+        self.size += view.nbytes
+        return view.nbytes
+
+    def flush(self) -> None:
+        self._raw.flush()
+
+    def close(self) -> None:
+        self.closed = True
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def tell(self) -> int:
+        return self.size
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+
+@contextmanager
+def atomic(path: Path, mode: int = 0o600) -> Iterator[_Hashing]:
+    """Open ``path`` for writing so that it appears whole or not at all; ``.sha256`` and ``.size`` tell what was written.
+
+    Raises StoppedError where the disk is full or may not be written.
+    """
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        temporary = Path(name)
+        with os.fdopen(handle, "wb") as raw:
+            hashing = _Hashing(raw)
+            yield hashing
+            raw.flush()
+            os.fchmod(raw.fileno(), mode)
+            os.fsync(raw.fileno())
+        temporary.replace(path)
+        temporary = None
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise stopping(error) or error from None
+    finally:
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink()
+
+
+def write_bytes(path: Path, data: bytes, mode: int = 0o600) -> str:
+    """Write a small file; returns its sha256."""
+    with atomic(path, mode) as out:
+        out.write(data)
+    return out.sha256
+
+
+def write_json(path: Path, value: Any, mode: int = 0o600) -> str:
+    """Write ``value`` as JSON with sorted keys and two-space indents, so that equal values are equal bytes."""
+    data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return write_bytes(path, data, mode)
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value of a file, or None where there is no such file; raises DamagedFile where it is cut or garbled."""
+    try:
+        return orjson.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except orjson.JSONDecodeError:
+        raise DamagedFile(f"{path.name} is damaged (not JSON)") from None
+
+
+@contextmanager
+def parquet(path: Path, schema: pa.Schema, mode: int = 0o600) -> Iterator[tuple[pq.ParquetWriter, _Hashing]]:
+    """Open an atomic Parquet file (zstd 3, plain encoding) for row groups of ``schema``."""
+    with (
+        atomic(path, mode) as out,
+        pq.ParquetWriter(out, schema, compression="zstd", compression_level=3, use_dictionary=False) as writer,
+    ):
+        yield writer, out
+
+
+def write_table(path: Path, table: pa.Table, row_group_size: int = 4096) -> tuple[str, int]:
+    """Write one table; returns (sha256, bytes)."""
+    with parquet(path, table.schema) as (writer, out):
+        writer.write_table(table, row_group_size=row_group_size)
+    return out.sha256, out.size
+
+
+def read_table(path: Path, sha256: str, schema: pa.Schema) -> pa.Table:
+    """Read a Parquet file whose digest and schema must be the ones given; raises DamagedFile otherwise."""
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise DamagedFile(f"{path.parent.name}/{path.name} is damaged (its sha256 is not the recorded one)")
+    table = pq.read_table(pa.BufferReader(data), use_threads=False)
+    if not table.schema.equals(schema):
+        raise DamagedFile(f"{path.parent.name}/{path.name} has another schema than this version of lexmill writes")
+    return table
+
+
+def copy(source: Path, target: Path) -> None:
+    """Give ``target`` the bytes of ``source``: a hard link where the file system has them, else an atomic copy.
+
+    Files of the workspace are never changed in place, so a link is as good as a copy.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            target.unlink()
+        os.link(source, target)
+    except OSError as error:
+        if stop := (stopping(error) if error.errno not in (errno.EPERM, errno.EACCES) else None):
+            raise stop from None
+        with source.open("rb") as raw, atomic(target) as out:
+            shutil.copyfileobj(raw, out, 1 << 20)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder with all that is in it; it is no error if there is none."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise stopping(error) or error from None
+
+
+def make_private(folder: Path) -> Path:
+    """Make ``folder`` (mode 0700), which may hold personal data."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
+    except OSError as error:
+        raise stopping(error) or error from None
+    return folder

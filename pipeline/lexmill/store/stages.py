@@ -1,0 +1,369 @@
+"""Stages on disk: parts, their ledgers and receipts, and the manifest that makes a stage exist.
+
+::
+
+    <stage>/part-00000.parquet        what the stage made of one part
+    <stage>/ledger/part-00000.parquet why documents or characters left
+    <stage>/receipts/part-00000.json  written last: this part is finished, and this is what it depended on
+    <stage>/manifest.json             written when all parts are finished: the stage exists
+    <stage>.next/                     the same, being built; swapped in when its manifest stands
+
+Receipts and manifests hold digests and counts only, so equal work gives equal bytes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lexmill.core.batch import Batch
+from lexmill.errors import GateError
+from lexmill.schema import LEDGER
+from lexmill.store import files
+from lexmill.store.files import DamagedFile
+from lexmill.store.fingerprint import digest, file_digest
+
+Counts = dict[str, dict[str, dict[str, int]]]  # kind (in, out, drop, quarantine, edit) → "source/type" → unit → number
+
+UNITS = ("docs", "chars", "bytes")
+
+
+def part_name(number: int) -> str:
+    """The file name of part ``number``."""
+    return f"part-{number:05d}.parquet"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What one finished part is and what it came from.
+
+    ``key`` says whether it must be made again (it may depend on sizes and times of raw files); ``fingerprint`` says what
+    it was made of (content only) and goes into the manifest.
+    """
+
+    number: int
+    key: str
+    fingerprint: str
+    sha256: str
+    size: int
+    rows: int
+    ledger_sha256: str | None
+    ledger_size: int
+    ledger_rows: int
+    counts: Counts
+    tallies: dict[str, int]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def entry(self) -> dict[str, Any]:
+        """This part as the manifest lists it."""
+        return {
+            "name": part_name(self.number),
+            "fingerprint": self.fingerprint,
+            "sha256": self.sha256,
+            "bytes": self.size,
+            "rows": self.rows,
+            "ledger_sha256": self.ledger_sha256,
+            "ledger_rows": self.ledger_rows,
+        }
+
+
+@dataclass(frozen=True)
+class StageFolder:
+    """One stage's folder (see the module's picture)."""
+
+    path: Path
+
+    @property
+    def next(self) -> "StageFolder":
+        """Where this stage is built again."""
+        return StageFolder(self.path.with_name(self.path.name + ".next"))
+
+    def part(self, number: int) -> Path:
+        """The part's data file."""
+        return self.path / part_name(number)
+
+    def ledger(self, number: int) -> Path:
+        """The part's ledger."""
+        return self.path / "ledger" / part_name(number)
+
+    def receipt_path(self, number: int) -> Path:
+        """The part's receipt."""
+        return self.path / "receipts" / f"part-{number:05d}.json"
+
+    def receipt(self, number: int) -> Receipt | None:
+        """The receipt of a finished part whose files are there in full length, else None."""
+        try:
+            data = files.read_json(self.receipt_path(number))
+        except DamagedFile:
+            return None
+        if data is None:
+            return None
+        try:
+            receipt = Receipt(**data)
+        except TypeError:
+            return None  # of another version of lexmill
+        sizes = [(self.part(number), receipt.size)]
+        if receipt.ledger_sha256 is not None:
+            sizes.append((self.ledger(number), receipt.ledger_size))
+        for path, size in sizes:
+            try:
+                if path.stat().st_size != size:
+                    return None
+            except OSError:
+                return None
+        return receipt
+
+    def manifest(self) -> dict[str, Any] | None:
+        """The manifest, or None where the stage does not exist; raises DamagedFile where it is cut or garbled."""
+        found = files.read_json(self.path / "manifest.json")
+        if found is not None and not (isinstance(found, dict) and "fingerprint" in found and "parts" in found):
+            raise DamagedFile(f"{self.path.name}/manifest.json is damaged")
+        return found
+
+    def read(self, entry: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+        """The table of one part as its manifest entry says it must be; raises DamagedFile."""
+        return files.read_table(self.path / str(entry["name"]), str(entry["sha256"]), schema)
+
+    def ledgers(self) -> pa.Table:
+        """All ledger rows of the finished stage, in part order."""
+        manifest = self.manifest()
+        entries = manifest["parts"] if manifest else []
+        tables = [
+            files.read_table(self.path / "ledger" / entry["name"], entry["ledger_sha256"], LEDGER)
+            for entry in entries
+            if entry["ledger_sha256"] and entry["ledger_rows"]
+        ]
+        return pa.concat_tables(tables) if tables else LEDGER.empty_table()
+
+
+def count_documents(table: pa.Table) -> dict[str, dict[str, int]]:
+    """Documents, characters and UTF-8 bytes of ``text`` by ``source/type``."""
+    if not table.num_rows:
+        return {}
+    grouped = (
+        pa.table(
+            {
+                "source": table["source"],
+                "doc_type": table["doc_type"],
+                "chars": pc.cast(pc.utf8_length(table["text"]), pa.int64()),
+                "bytes": pc.cast(pc.binary_length(table["text"]), pa.int64()),
+            }
+        )
+        .group_by(["source", "doc_type"])
+        .aggregate([("chars", "sum"), ("bytes", "sum"), ([], "count_all")])
+    )
+    return {
+        f"{row['source']}/{row['doc_type']}": {"docs": row["count_all"], "chars": row["chars_sum"], "bytes": row["bytes_sum"]}
+        for row in sorted(grouped.to_pylist(), key=lambda row: (row["source"], row["doc_type"]))
+    }
+
+
+def count_ledger(ledger: pa.Table) -> Counts:
+    """Ledger rows by action and ``source/type``; ``docs`` counts rows, which for edits may be several a document."""
+    counts: Counts = {}
+    if not ledger.num_rows:
+        return counts
+    grouped = ledger.group_by(["action", "source", "doc_type"]).aggregate(
+        [("n_chars", "sum"), ("n_bytes", "sum"), ([], "count_all")]
+    )
+    for row in sorted(grouped.to_pylist(), key=lambda row: (row["action"], row["source"], row["doc_type"])):
+        counts.setdefault(row["action"], {})[f"{row['source']}/{row['doc_type']}"] = {
+            "docs": row["count_all"],
+            "chars": row["n_chars_sum"],
+            "bytes": row["n_bytes_sum"],
+        }
+    return counts
+
+
+def rule_tallies(ledger: pa.Table) -> dict[str, int]:
+    """Ledger rows by ``action:rule``."""
+    if not ledger.num_rows:
+        return {}
+    rows = ledger.group_by(["action", "rule"]).aggregate([([], "count_all")]).to_pylist()
+    return {f"{row['action']}:{row['rule']}": row["count_all"] for row in sorted(rows, key=lambda r: (r["action"], r["rule"]))}
+
+
+def add_counts(total: Counts, more: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
+    """Add ``more`` into ``total``."""
+    for kind, groups in more.items():
+        for group, units in groups.items():
+            at = total.setdefault(kind, {}).setdefault(group, {})
+            for unit, number in units.items():
+                at[unit] = at.get(unit, 0) + number
+
+
+def imbalance(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> list[str]:
+    """Where in ≠ out + dropped + quarantined (+ edited, for characters and bytes); empty when all adds up."""
+    faults = []
+    groups = sorted({group for kind in counts.values() for group in kind})
+    for group in groups:
+        for unit in UNITS:
+            came = counts.get("in", {}).get(group, {}).get(unit, 0)
+            leaving = ("out", "drop", "quarantine") if unit == "docs" else ("out", "drop", "quarantine", "edit")
+            went = sum(counts.get(kind, {}).get(group, {}).get(unit, 0) for kind in leaving)
+            if came != went:
+                faults.append(f"{group}: {came} {unit} in, {went} accounted for")
+    return faults
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a task writes its one part, and what that part is made of."""
+
+    folder: StageFolder
+    number: int
+    key: str
+
+    def write(
+        self,
+        batch: Batch,
+        given: Mapping[str, Mapping[str, int]],
+        *,
+        fingerprint: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Receipt:
+        """Write part, ledger and receipt of a batch of documents; ``given`` is ``count_documents`` of what came in.
+
+        Raises GateError where kept and ledger do not account for what came in.
+        """
+        counts: Counts = {"in": {group: dict(units) for group, units in given.items()}, "out": count_documents(batch.kept)}
+        add_counts(counts, count_ledger(batch.ledger))
+        if faults := imbalance(counts):
+            raise GateError(f"{self.folder.path.name} part {self.number} does not balance: " + "; ".join(faults))
+        ledger_sha256, ledger_size = files.write_table(self.folder.ledger(self.number), batch.ledger)
+        sha256, size = files.write_table(self.folder.part(self.number), batch.kept)
+        tallies = {**rule_tallies(batch.ledger), **{name: batch.counts[name] for name in sorted(batch.counts)}}
+        return self._finish(
+            Receipt(
+                number=self.number,
+                key=self.key,
+                fingerprint=fingerprint or self.key,
+                sha256=sha256,
+                size=size,
+                rows=batch.kept.num_rows,
+                ledger_sha256=ledger_sha256,
+                ledger_size=ledger_size,
+                ledger_rows=batch.ledger.num_rows,
+                counts=counts,
+                tallies=tallies,
+                extra=dict(extra or {}),
+            )
+        )
+
+    def write_work(self, table: pa.Table, row_group_size: int = 1 << 20, extra: Mapping[str, Any] | None = None) -> Receipt:
+        """Write a part of intermediate work (no documents leave here, so there is no ledger)."""
+        with self.writer(table.schema, extra) as (writer, done):
+            writer.write_table(table, row_group_size=row_group_size)
+        return done[0]
+
+    @contextmanager
+    def writer(
+        self, schema: pa.Schema, extra: Mapping[str, Any] | None = None, counts: Counts | None = None
+    ) -> Iterator[tuple[Any, list[Receipt]]]:
+        """Write a part row group by row group; after the block the list holds its receipt.
+
+        ``extra`` and ``counts`` are read at the end, so that the block may fill them.
+        """
+        done: list[Receipt] = []
+        rows = _RowCount()
+        with files.parquet(self.folder.part(self.number), schema) as (writer, out):
+            yield rows.counting(writer), done
+        done.append(
+            self._finish(
+                Receipt(
+                    number=self.number,
+                    key=self.key,
+                    fingerprint=self.key,
+                    sha256=out.sha256,
+                    size=out.size,
+                    rows=rows.number,
+                    ledger_sha256=None,
+                    ledger_size=0,
+                    ledger_rows=0,
+                    counts=counts or {},
+                    tallies={},
+                    extra=dict(extra or {}),
+                )
+            )
+        )
+
+    def _finish(self, receipt: Receipt) -> Receipt:
+        files.write_json(self.folder.receipt_path(self.number), receipt.__dict__)
+        return receipt
+
+
+class _RowCount:
+    def __init__(self) -> None:
+        self.number = 0
+        self._writer: Any = None
+
+    def counting(self, writer: Any) -> "_RowCount":
+        self._writer = writer
+        return self
+
+    def write_table(self, table: pa.Table, row_group_size: int) -> None:
+        self.number += table.num_rows
+        self._writer.write_table(table, row_group_size=row_group_size)
+
+
+def make_manifest(stage: str, version: str, fingerprint: str, receipts: Sequence[Receipt]) -> dict[str, Any]:
+    """The manifest of a finished stage; its fingerprint covers the stage's own and that of every part."""
+    counts: Counts = {}
+    tallies: dict[str, int] = {}
+    for receipt in receipts:
+        add_counts(counts, receipt.counts)
+        for name, number in receipt.tallies.items():
+            tallies[name] = tallies.get(name, 0) + number
+    return {
+        "stage": stage,
+        "lexmill": version,
+        "fingerprint": digest(fingerprint, [receipt.fingerprint for receipt in receipts]),
+        "parts": [receipt.entry() for receipt in receipts],
+        "counts": counts,
+        "tallies": dict(sorted(tallies.items())),
+        "extra": [receipt.extra for receipt in receipts],
+    }
+
+
+def swap(folder: StageFolder) -> None:
+    """Put the finished ``.next`` in the place of the stage; a kill in between is mended by ``settle``."""
+    old = folder.path.with_name(folder.path.name + ".old")
+    files.remove(old)
+    if folder.path.exists():
+        folder.path.rename(old)
+    folder.next.path.rename(folder.path)
+    files.remove(old)
+
+
+def settle(folder: StageFolder) -> None:
+    """Finish a swap that a kill cut in two: the finished ``.next`` moves in, or the ``.old`` moves back."""
+    old = folder.path.with_name(folder.path.name + ".old")
+    if not folder.path.exists() and old.exists():
+        try:
+            finished = folder.next.manifest() is not None
+        except DamagedFile:
+            finished = False
+        (folder.next.path if finished else old).rename(folder.path)
+    files.remove(old)
+
+
+def discard_damaged(folder: StageFolder) -> list[str]:
+    """Read every finished part of a stage and take the receipts of those away whose digest is wrong; returns their names."""
+    try:
+        manifest = folder.manifest()
+    except DamagedFile:
+        return ["manifest.json"]
+    damaged = []
+    for number, entry in enumerate(manifest["parts"] if manifest else []):
+        receipt = folder.receipt(number)
+        wanted = [(folder.part(number), entry["sha256"])]
+        if entry["ledger_sha256"]:
+            wanted.append((folder.ledger(number), entry["ledger_sha256"]))
+        if receipt is None or any(not path.exists() or file_digest(path) != sha256 for path, sha256 in wanted):
+            files.remove(folder.receipt_path(number))
+            damaged.append(entry["name"])
+    return damaged

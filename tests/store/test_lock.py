@@ -1,0 +1,84 @@
+"""One writer a workspace; a dead owner's lock is broken at once, a live one's never."""
+
+import json
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import time
+from multiprocessing.queues import Queue
+from pathlib import Path
+
+import pytest
+
+from lexmill.errors import LockError
+from lexmill.store import lock
+
+
+def test_a_held_lock_refuses_a_second_run_and_is_gone_after(tmp_path: Path) -> None:
+    with lock.held(tmp_path):
+        assert (lock.owner(tmp_path) or {})["pid"] == os.getpid()
+        with pytest.raises(LockError, match=str(os.getpid())), lock.held(tmp_path):
+            pass
+    assert lock.owner(tmp_path) is None
+    with lock.held(tmp_path):
+        pass
+
+
+def stale(**changes: object) -> str:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    return json.dumps({"host": socket.gethostname(), "pid": dead.pid, "started": time.time(), **changes})
+
+
+def test_a_dead_owners_lock_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "lock.json").write_text(stale())
+    with lock.held(tmp_path):
+        assert (lock.owner(tmp_path) or {})["pid"] == os.getpid()
+
+
+def test_a_later_process_with_the_same_number_is_not_the_owner(tmp_path: Path) -> None:
+    (tmp_path / "lock.json").write_text(stale(pid=os.getpid(), started=1.0))
+    with lock.held(tmp_path):
+        pass
+
+
+def test_an_owner_on_another_host_is_believed(tmp_path: Path) -> None:
+    (tmp_path / "lock.json").write_text(stale(host="elsewhere"))
+    with pytest.raises(LockError, match="elsewhere"), lock.held(tmp_path):
+        pass
+
+
+def test_an_empty_lock_is_broken_only_when_it_is_old(tmp_path: Path) -> None:
+    path = tmp_path / "lock.json"
+    path.write_text("")
+    with pytest.raises(LockError), lock.held(tmp_path):
+        pass
+    os.utime(path, (time.time() - 60, time.time() - 60))
+    with lock.held(tmp_path):
+        pass
+
+
+def _take(folder: Path, results: "Queue[str]", start: float) -> None:
+    time.sleep(max(0.0, start - time.time()))
+    try:
+        with lock.held(folder):
+            results.put("held")
+            time.sleep(1.0)
+    except LockError:
+        results.put("refused")
+
+
+def test_of_several_that_find_a_dead_owner_one_wins(tmp_path: Path) -> None:
+    (tmp_path / "lock.json").write_text(stale())
+    context = multiprocessing.get_context("fork")
+    results: Queue[str] = context.Queue()
+    start = time.time() + 0.3
+    processes = [context.Process(target=_take, args=(tmp_path, results, start)) for _ in range(6)]
+    for process in processes:
+        process.start()
+    said = sorted(results.get(timeout=20) for _ in processes)
+    for process in processes:
+        process.join()
+    assert said == ["held"] + ["refused"] * 5

@@ -1,0 +1,141 @@
+"""The run file: strict, complete, and clear about what is wrong."""
+
+import datetime
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from lexmill.config import Card, Config, Fields, Source, load
+from lexmill.errors import ConfigError
+
+EXAMPLE = Path(__file__).parent.parent / "lexmill.example.toml"
+
+MINIMAL = """
+version = 1
+workspace = "w"
+[[source]]
+name = "a"
+doc_type = "judgment"
+paths = ["../raw/*.jsonl"]
+[source.card]
+origin = "open"
+licence = "none needed"
+collected = "2026-01-02"
+legal_basis = "published"
+foreign = false
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "run.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> set[str]:
+    found: set[str] = set()
+    for name, field in model.model_fields.items():
+        at = f"{prefix}{name}"
+        inner: type[BaseModel] | None = {"source": Source, "fields": Fields, "card": Card}.get(name)  # type: ignore[assignment]
+        if inner is None and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            inner = field.annotation
+        found |= keys(inner, f"{at}.") if inner else {at}
+    return found
+
+
+def keys_of(data: Any, prefix: str = "") -> set[str]:
+    found: set[str] = set()
+    for name, value in data.items():
+        value = value[0] if name == "source" else value
+        found |= keys_of(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}"}
+    return found
+
+
+def test_the_example_names_every_key_and_loads() -> None:
+    data = tomllib.loads(EXAMPLE.read_text(encoding="utf-8"))
+    assert keys_of(data) == keys(Config) - {"path"}
+    load(EXAMPLE)
+
+
+def test_the_examples_values_are_the_defaults(tmp_path: Path) -> None:
+    shown, default = load(EXAMPLE), load(write(tmp_path, MINIMAL))
+    for section in ("run", "rules", "ingest", "dedup", "deidentify", "filter", "tokenize", "cluster"):
+        assert getattr(shown, section) == getattr(default, section), section
+
+
+def test_minimal_file_has_defaults_and_resolves_paths(tmp_path: Path) -> None:
+    config = load(write(tmp_path, MINIMAL))
+    assert config.run == "main"
+    assert config.tokenize.seq_lens == (4096,)
+    assert config.source[0].card.collected == datetime.date(2026, 1, 2)
+    assert config.workspace_dir == tmp_path / "w"
+    assert config.resolve("s3://bucket/x") == "s3://bucket/x"
+    assert Path(config.resolve(config.source[0].paths[0])) == tmp_path / "../raw/*.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('origin = "open"', 'origin = "stolen"', "source.0.card.origin"),
+        ('licence = "none needed"\n', "", "licence"),
+        ("foreign = false", 'foreign = false\nconfidentiality = "client-confidential"', "consent"),
+        ("version = 1", "version = 2", "version"),
+        ("version = 1", "version = 1\nwrokspace = 'x'", "wrokspace"),
+        ('doc_type = "judgment"', 'doc_type = "verdict"', "doc_type"),
+        ('collected = "2026-01-02"', 'collected = "last year"', "collected"),
+        ('name = "a"', 'name = "a/b"', "name"),
+        ("foreign = false", "foreign = false\n[tokenize]\nseq_lens = []", "tokenize.seq_lens"),
+        ("foreign = false", 'foreign = false\n[dedup]\nenabled = "yes"', "dedup.enabled"),
+    ],
+)
+def test_every_fault_names_file_and_key(tmp_path: Path, before: str, after: str, said: str) -> None:
+    path = write(tmp_path, MINIMAL.replace(before, after))
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, MINIMAL.replace("version = 1", "version = 3").replace('"judgment"', '"x"') + "\n[cluster]\nworkers = -1\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        load(path, ("nonsense", "run.x=1"))
+    for said in ("version", "doc_type", "workers", "nonsense"):
+        assert said in str(caught.value)
+
+
+def test_a_source_without_a_card_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"card"):
+        load(write(tmp_path, MINIMAL[: MINIMAL.index("[source.card]")]))
+
+
+def test_two_sources_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="given twice: a"):
+        load(write(tmp_path, MINIMAL + MINIMAL[MINIMAL.index("[[source]]") :]))
+
+
+def test_settings_change_keys(tmp_path: Path) -> None:
+    config = load(
+        write(tmp_path, MINIMAL), ("tokenize.dp_width=8", "run=night", "deidentify.policy='spc2016'", "ingest.part_mb=1")
+    )
+    assert (config.tokenize.dp_width, config.run, config.deidentify.policy, config.ingest.part_mb) == (8, "night", "spc2016", 1.0)
+
+
+@pytest.mark.parametrize("text", ["= broken", "version = 1\nversion = 1"])
+def test_what_is_not_toml_says_so(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="is not TOML"):
+        load(write(tmp_path, text))
+
+
+def test_a_missing_or_misencoded_file_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(tmp_path / "none.toml")
+    path = tmp_path / "gb.toml"
+    path.write_bytes("# 配置".encode("gb18030"))
+    with pytest.raises(ConfigError, match="UTF-8"):
+        load(path)
