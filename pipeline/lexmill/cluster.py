@@ -31,6 +31,16 @@ def worker_count(cluster: Cluster) -> int:
     return cluster.workers or len(os.sched_getaffinity(0))
 
 
+def memory_limit(cluster: Cluster) -> int | str:
+    """Bytes a worker may use, or ``auto``; raises ConfigError for what is no size."""
+    if cluster.memory == "auto":
+        return "auto"
+    try:
+        return int(dask.utils.parse_bytes(cluster.memory))
+    except ValueError:
+        raise ConfigError(f"cluster.memory: {cluster.memory!r} is no size; write such as '4GiB', or 'auto'") from None
+
+
 @contextmanager
 def open_client(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]:
     """A client on a new local cluster, whose scratch files are in ``scratch``; raises StoppedError where none can be started."""
@@ -51,13 +61,11 @@ def open_client(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]
                 n_workers=worker_count(cluster),
                 threads_per_worker=1,
                 processes=True,
-                memory_limit=cluster.memory,
+                memory_limit=memory_limit(cluster),
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL,
                 local_directory=str(scratch),
             )
-        except ValueError:
-            raise ConfigError(f"cluster.memory: {cluster.memory!r} is no size; write such as '4GiB' or 'auto'") from None
         except OSError as error:
             raise stopping(error) or StoppedError(f"no local cluster could be started ({error.strerror}); run again") from None
         with local, distributed.Client(local, set_as_default=False) as client:

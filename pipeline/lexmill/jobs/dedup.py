@@ -29,8 +29,8 @@ import pyarrow.parquet as pq
 from lexmill.core.batch import Batch, Ledger
 from lexmill.core.dedup.cluster import components, star_edges
 from lexmill.core.dedup.describe import describe
+from lexmill.core.dedup.judge import CANDIDATES, judge
 from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
-from lexmill.core.dedup.verify import judge
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import rules_for
 from lexmill.jobs.workspace import Job
@@ -49,20 +49,7 @@ _COMPONENT = pa.schema([("ordinal", pa.int64()), ("component", pa.int64())])
 _DECISION = pa.schema(
     [("ordinal", pa.int64()), ("twin", pa.string()), ("action", pa.string()), ("rule", pa.string()), ("jaccard", pa.float64())]
 )
-_CANDIDATE = pa.schema(
-    [
-        ("bucket", pa.int32()),
-        ("ordinal", pa.int64()),
-        ("component", pa.int64()),
-        ("source_order", pa.int32()),
-        ("source", pa.string()),
-        ("doc_type", pa.string()),
-        ("title", pa.string()),
-        ("version_date", pa.date32()),
-        ("text", pa.string()),
-        *SIGNATURE,
-    ]
-)
+_CANDIDATE = pa.schema([("bucket", pa.int32()), *CANDIDATES])
 
 
 @dataclass(frozen=True)
@@ -329,10 +316,7 @@ def collect_candidates(
         "ordinal": found["ordinal"],
         "component": found["component"],
         "source_order": pa.array([order[name] for name in documents["source"].to_pylist()], pa.int32()),
-        "source": documents["source"],
         "doc_type": documents["doc_type"],
-        "title": documents["title"],
-        "version_date": pc.struct_field(documents["meta"], "version_date"),
         "text": documents["text"],
         **{name: about[name] for name in SIGNATURE.names},
     }
@@ -353,7 +337,7 @@ def judge_bucket(
     table = pa.concat_tables(
         [pq.read_table(path, filters=[("bucket", "==", bucket)], use_threads=False) for path in _part_files(candidates)]
     )
-    return target.write_work(judge(table, threshold, rules_for(overlays, digests).dedup))
+    return target.write_work(judge(table.drop_columns(["bucket"]), threshold, rules_for(overlays, digests).dedup))
 
 
 def collect_decisions(target: Target, verdicts: StageFolder, ids: StageFolder) -> Receipt:

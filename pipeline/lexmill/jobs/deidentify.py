@@ -6,7 +6,7 @@ from typing import Any
 
 from lexmill.core.batch import Batch
 from lexmill.core.deid.batch import deidentify
-from lexmill.errors import ConfigError, GateError
+from lexmill.errors import GateError
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import detector_for
 from lexmill.jobs.workspace import Job
@@ -20,9 +20,6 @@ RESIDUAL = "quarantine:residual."
 def run(job: Job, deduplicated: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage deidentify up to date; raises GateError where more documents than allowed kept a trace after masking."""
     settings = job.config.deidentify
-    policies = sorted(policy.name for policy in job.rules.deid.policy)
-    if settings.policy not in policies:
-        raise ConfigError(f"{job.config.path}: deidentify.policy: no such policy; there are {', '.join(policies)}")
     policy = settings.policy if settings.enabled else None
     fingerprint = digest("deidentify", code_digest(__name__), job.rules.digests["deid"], policy)
     source = job.workspace.stage("dedup")

@@ -5,6 +5,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import distributed
@@ -202,9 +203,9 @@ class Runner:
             running[future] = task
             completed.add(future)
 
-        completed = distributed.as_completed([], with_results=False)
+        completed = distributed.as_completed([], loop=client.loop)
         try:
-            for task in (task for task, _ in zip(waiting, range(2 * self.workers), strict=False)):
+            for task in islice(waiting, 2 * self.workers):
                 submit(task)
             while running:
                 future = next(completed)

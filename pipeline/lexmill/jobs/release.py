@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lexmill.core.deid.residual import find_valid_identifiers
-from lexmill.core.tokens.tokenizer import Tokenizer, load
+from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.parts import PartTask
-from lexmill.jobs.resources import tokenizer_for
+from lexmill.jobs.resources import load_tokenizer, tokenizer_for
 from lexmill.jobs.workspace import Job
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
@@ -27,7 +27,7 @@ PUBLIC = 0o644
 
 def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Scan the shards and publish them; returns the release's manifest. Raises GateError where an identifier survived."""
-    tokenizer = _tokenizer(job)
+    tokenizer = load_tokenizer(job.config)
     tokenized = manifests["tokenize"]
     if job.config.deidentify.enabled:
         _scan(job, tokenized, tokenizer)
@@ -47,7 +47,7 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "lexmill": job.runner.version,
         "policy": job.config.deidentify.policy if job.config.deidentify.enabled else None,
         "tokenizer": {
-            "name": job.config.tokenize.tokenizer if job.config.tokenize.tokenizer.isidentifier() else Path(tokenizer.name).name,
+            "name": Path(tokenizer.name).name,
             "sha256": tokenizer.digest,
             "vocab_size": tokenizer.vocab_size,
             "eos_id": tokenizer.eos_id,
@@ -74,11 +74,6 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     if files.read_json(latest) != {"release": release}:
         files.write_json(latest, {"release": release}, PUBLIC)
     return body
-
-
-def _tokenizer(job: Job) -> Tokenizer:
-    name = job.config.tokenize.tokenizer
-    return load(name if name.isidentifier() else job.config.resolve(name))
 
 
 def _tokens(job: Job) -> dict[str, int]:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from lexmill import rules
+from lexmill.config import Config
 from lexmill.core.deid.detector import Detector
 from lexmill.core.quality.classifier import Classifier
 from lexmill.core.ruleset import RuleSet
@@ -65,3 +66,9 @@ def _tokenizer(name: str, digest: str) -> Tokenizer:
 def tokenizer_for(name: str, digest: str) -> Tokenizer:
     """The tokeniser of this name, which must have this digest."""
     return _tokenizer(name, digest)
+
+
+def load_tokenizer(config: Config) -> Tokenizer:
+    """The tokeniser of the run file: an installed one by its name, else a file; raises ConfigError."""
+    name = config.tokenize.tokenizer
+    return load(name if name.isidentifier() else config.resolve(name))

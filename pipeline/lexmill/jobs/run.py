@@ -15,11 +15,14 @@ import structlog
 from rich.console import Console
 
 from lexmill import rules
-from lexmill.cluster import open_client, worker_count
+from lexmill.cluster import memory_limit, open_client, worker_count
 from lexmill.config import Config
+from lexmill.core.ruleset import RuleSet
+from lexmill.errors import ConfigError
 from lexmill.jobs import dedup, deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.parts import DamagedInput, Runner
 from lexmill.jobs.progress import Progress
+from lexmill.jobs.resources import load_tokenizer
 from lexmill.jobs.workspace import Job, Workspace
 from lexmill.store import files, lock
 from lexmill.store.stages import discard_damaged
@@ -69,9 +72,25 @@ def workspace_of(config: Config) -> Workspace:
     return Workspace(config.workspace_dir, config.run)
 
 
+def check_settings(config: Config, rule_set: RuleSet) -> None:
+    """Raise ConfigError, with every fault at once, for settings that only rules, tokeniser or cluster can tell to be wrong."""
+    faults = []
+    policies = sorted(policy.name for policy in rule_set.deid.policy)
+    if config.deidentify.policy not in policies:
+        faults.append(f"deidentify.policy: no such policy; there are {', '.join(policies)}")
+    for check in (lambda: load_tokenizer(config), lambda: memory_limit(config.cluster)):
+        try:
+            check()
+        except ConfigError as error:
+            faults.append(str(error))
+    if faults:
+        raise ConfigError("\n".join(f"{config.path}: {fault}" for fault in faults))
+
+
 def run(config: Config, until: str, console: Console) -> Finished:
     """Bring every stage up to ``until`` up to date; raises the LexmillError that says how to go on."""
     rule_set = rules.load(config.rule_folders)
+    check_settings(config, rule_set)
     workspace = workspace_of(config)
     started = time.time()
     with lock.held(workspace.root), ExitStack() as stack:

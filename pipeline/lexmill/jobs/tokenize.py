@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 from lexmill.core.tokens.ids import low63, shard_key
 from lexmill.core.tokens.packing import pack
 from lexmill.core.tokens.shard import build_shard
-from lexmill.core.tokens.tokenizer import TokenBatch, Tokenizer, load
+from lexmill.core.tokens.tokenizer import TokenBatch, Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.parts import PartTask
-from lexmill.jobs.resources import tokenizer_for
+from lexmill.jobs.resources import load_tokenizer, tokenizer_for
 from lexmill.jobs.workspace import Job
 from lexmill.schema import DOCUMENT_JUDGED, TOKENS
 from lexmill.store.fingerprint import code_digest, digest
@@ -46,7 +46,7 @@ _SCATTER = pa.schema(
 def run(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage tokenize up to date: ``dp_width`` × n shards for every window length."""
     settings = job.config.tokenize
-    tokenizer = load(settings.tokenizer if settings.tokenizer.isidentifier() else job.config.resolve(settings.tokenizer))
+    tokenizer = load_tokenizer(job.config)
     code = code_digest(__name__)
     scatter_fingerprint = digest("scatter", code, tokenizer.digest, settings.seed)
     source = job.workspace.stage("filter")

@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexmill.errors import LexmillError, StoppedError
+from lexmill.errors import ConfigError, LexmillError, StoppedError
 
 # What the operating system says when the workspace cannot take a file: a person must act, then the same command goes on.
 _STOPPING = {
@@ -198,6 +198,8 @@ def make_private(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
+    except (FileExistsError, NotADirectoryError):
+        raise ConfigError(f"workspace: a file stands where the folder {folder.name!r} should be; name another folder") from None
     except OSError as error:
         raise stopping(error) or error from None
     return folder
