@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
+from uuid import uuid4
 
 import distributed
 import structlog
@@ -16,7 +17,6 @@ from lexmill.errors import LexmillError, StoppedError
 from lexmill.jobs.progress import Progress
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
-from lexmill.store.fingerprint import digest
 from lexmill.store.stages import Receipt, StageFolder, Target, make_manifest, settle, swap
 
 log = structlog.get_logger()
@@ -192,14 +192,8 @@ class Runner:
         def submit(task: PartTask) -> None:
             tried[task.number] = tried.get(task.number, 0) + 1
             target = Target(folder, task.number, task.key)
-            future = client.submit(
-                call,
-                function,
-                target,
-                task.arguments,
-                pure=False,
-                key=f"{name}-{task.number}-{tried[task.number]}-{digest(task.key)[:8]}",
-            )
+            # Dask takes an equal key for the same result, so every try has one of its own.
+            future = client.submit(call, function, target, task.arguments, pure=False, key=f"{name}-{task.number}-{uuid4().hex}")
             running[future] = task
             completed.add(future)
 

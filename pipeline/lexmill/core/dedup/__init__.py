@@ -1,0 +1,1 @@
+"""When two documents are one: comparison copies, signatures, candidate pairs, verdicts. Pure: tables in, tables out."""

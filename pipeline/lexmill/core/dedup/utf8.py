@@ -1,0 +1,76 @@
+"""Arrow text columns as the flat buffers that the kernels read."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numba import njit, uint32
+
+
+class Utf8(NamedTuple):
+    """Text ``i`` is ``data[offsets[i]:offsets[i + 1]]``, well-formed UTF-8; ``data`` uint8, ``offsets`` int64, one entry more."""
+
+    data: np.ndarray[Any, np.dtype[np.uint8]]
+    offsets: np.ndarray[Any, np.dtype[np.int64]]
+
+    def array(self) -> pa.Array:
+        """The same texts as an Arrow large_string array; the buffers are shared."""
+        return pa.LargeStringArray.from_buffers(self.offsets.size - 1, pa.py_buffer(self.offsets), pa.py_buffer(self.data))
+
+
+def buffers(texts: pa.Array | pa.ChunkedArray) -> Utf8:
+    """The buffers of a string or large_string column, copied only where it has several chunks; raises ValueError on nulls."""
+    if texts.null_count:
+        raise ValueError("a text column holds nulls")
+    array = texts.cast(pa.large_string())
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if not len(array):
+        return Utf8(np.empty(0, np.uint8), np.zeros(1, np.int64))
+    _, offsets, data = array.buffers()
+    return Utf8(
+        np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8),
+        np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1],
+    )
+
+
+@njit(cache=True, nogil=True)
+def decode(data: Any, start: int, end: int, points: Any) -> int:
+    """Write the code points of ``data[start:end]`` to ``points`` (uint32, at least as long) and return their number."""
+    n = 0
+    i = start
+    while i < end:
+        lead = uint32(data[i])
+        if lead < 0x80:
+            points[n] = lead
+            i += 1
+        elif lead < 0xE0:
+            points[n] = (lead & uint32(0x1F)) << uint32(6) | uint32(data[i + 1]) & uint32(0x3F)
+            i += 2
+        elif lead < 0xF0:
+            points[n] = (
+                (lead & uint32(0x0F)) << uint32(12)
+                | (uint32(data[i + 1]) & uint32(0x3F)) << uint32(6)
+                | uint32(data[i + 2]) & uint32(0x3F)
+            )
+            i += 3
+        else:
+            points[n] = (
+                (lead & uint32(0x07)) << uint32(18)
+                | (uint32(data[i + 1]) & uint32(0x3F)) << uint32(12)
+                | (uint32(data[i + 2]) & uint32(0x3F)) << uint32(6)
+                | uint32(data[i + 3]) & uint32(0x3F)
+            )
+            i += 4
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def count_replacements(data: Any, offsets: Any) -> Any:
+    """How many U+FFFD (EF BF BD, what a decoder puts for what it cannot read) each text holds, as int32."""
+    counts = np.zeros(offsets.size - 1, np.int32)
+    for d in range(offsets.size - 1):
+        for i in range(offsets[d], offsets[d + 1] - 2):
+            counts[d] += data[i] == 0xEF and data[i + 1] == 0xBF and data[i + 2] == 0xBD
+    return counts

@@ -1,0 +1,87 @@
+import datetime
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lexmill.core.dedup.describe import NO_CASE, NO_DATE, case_key, describe
+from lexmill.core.dedup.signature import signatures, unpack
+from lexmill.schema import DOCUMENT_RAW, SIGNATURE
+
+
+def document(doc_id: str, text: str, **meta: Any) -> dict[str, Any]:
+    return {"doc_id": doc_id, "source": "s", "doc_type": "judgment", "text": text, "meta": meta}
+
+
+def test_a_row_tells_all_but_the_text() -> None:
+    text = "上海市浦东新区\n李某某\ufffd\ufffd诉王ＸＸ"
+    copy = "上海市浦东新区李某\ufffd\ufffd诉王某"
+    rows = describe(
+        pa.Table.from_pylist(
+            [
+                document("a", text, case_number="（2081）沪0115民初1号", judgment_date=datetime.date(1970, 1, 11)),
+                document("b", "短文", version_date=datetime.date(1969, 12, 31)),
+                document("c", ""),
+            ],
+            schema=DOCUMENT_RAW,
+        )
+    )
+    assert rows.schema == SIGNATURE
+    assert rows["doc_id"].to_pylist() == ["a", "b", "c"]
+    assert rows["exact"][0].as_py() == blake2b(copy.encode(), digest_size=16).digest()
+    assert rows["case_key"].to_pylist() == [case_key("（2081）沪0115民初1号"), NO_CASE, NO_CASE]
+    assert rows["n_chars"].to_pylist() == [len(copy), 2, 0]
+    assert rows["n_fffd"].to_pylist() == [2, 0, 0]
+    assert rows["n_text"].to_pylist() == [len(text), 2, 0]
+    assert rows["date"].to_pylist() == [10, -1, NO_DATE]
+    assert np.array_equal(unpack(rows["signature"]), signatures(pa.array([copy, "短文", ""])))
+
+
+def test_only_a_judgment_has_a_case_number_of_its_own() -> None:
+    exam = document("a", "某案", case_number="（2081）沪0115民初1号") | {"doc_type": "exam"}
+    assert describe(pa.Table.from_pylist([exam], schema=DOCUMENT_RAW))["case_key"].to_pylist() == [NO_CASE]
+
+
+def test_an_empty_part_has_no_rows() -> None:
+    rows = describe(DOCUMENT_RAW.empty_table())
+    assert rows.schema == SIGNATURE
+    assert rows.num_rows == 0
+
+
+def test_equal_copies_have_equal_hashes_however_they_are_spaced_and_masked() -> None:
+    table = [document("a", "被告 张某某，"), document("b", "被告张××,"), document("c", "被告张某某。")]
+    exact = describe(pa.Table.from_pylist(table, schema=DOCUMENT_RAW))["exact"].to_pylist()
+    assert exact[0] == exact[1] != exact[2]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        None,
+        "",
+        "无",
+        "（2081）沪0115民初×号",
+        "（208\ufffd）沪0115民初1号",
+        "（2081）看0115民初1号",  # no such province
+        "（2081）沪01以15民初1号",  # a misread digit
+    ],
+)
+def test_no_masked_or_garbled_number_is_a_key(number: str | None) -> None:
+    assert case_key(number) == NO_CASE
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("（2081）沪0115民初1号", "(2081)沪０１１５民初1号", True),
+        ("（2081）最高法民终1号", "〔2081〕最高法民终1号", True),
+        ("（2011）浦民一（民）初字第1号", "(2011)浦民一(民)初字第1号", True),
+        ("（2081）沪0115民初1号", "（2081）沪0115民初2号", False),
+        ("（2081）沪0115民初1号", "（2081）沪01民终1号", False),
+    ],
+)
+def test_keys(left: str, right: str, same: bool) -> None:
+    assert NO_CASE not in (case_key(left), case_key(right))
+    assert (case_key(left) == case_key(right)) is same
