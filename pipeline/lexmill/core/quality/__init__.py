@@ -1,0 +1,1 @@
+"""Documents measured, then judged by rules that are data."""

@@ -1,0 +1,174 @@
+"""Cut a document into segments that tile it: code decides the order, the cues are data in ``rules/segment``."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from lexmill.core.structure.rules import Mark, Marks, SegmentRules
+
+
+class Segment(NamedTuple):
+    """A ``kind`` of text from ``start`` to ``end`` (code points, half-open); ``confidence`` (0 to 1) that it is that."""
+
+    kind: str
+    start: int
+    end: int
+    confidence: float
+
+
+# Where no cue says what a stretch of text is.
+_GUESS = 0.3
+# Cues as sure as this outrank weaker ones for the same place.
+_STRONG = 0.9
+# Facts of a judgment: who claims, who answers, what the court found.
+_FACTS = ("诉称", "辩称", "查明")
+
+
+class _Cut(NamedTuple):
+    start: int
+    kind: str
+    confidence: float
+
+
+def _tile(text: str, cuts: Iterable[_Cut]) -> list[Segment]:
+    """Segments from cuts: the first is moved to 0, and a blank stretch goes to the segment after it."""
+    kept: list[_Cut] = []
+    for cut in sorted(cuts, key=lambda cut: cut.start):
+        if cut.start >= len(text):
+            continue
+        if kept and (kept[-1].start == cut.start or not text[kept[-1].start : cut.start].strip()):
+            kept[-1] = cut._replace(start=kept[-1].start)
+        else:
+            kept.append(cut)
+    starts = [0, *(cut.start for cut in kept[1:]), len(text)]
+    return [Segment(cut.kind, starts[i], starts[i + 1], cut.confidence) for i, cut in enumerate(kept)]
+
+
+def _joined(cuts: Sequence[_Cut]) -> list[_Cut]:
+    """Cuts without those that only repeat the kind before."""
+    return [cut for i, cut in enumerate(cuts) if i == 0 or cuts[i - 1].kind != cut.kind]
+
+
+def _cut(mark: Mark, kind: str | None = None) -> _Cut:
+    return _Cut(mark.start, kind or mark.kind, mark.confidence)
+
+
+def _reason(marks: Marks, end: int) -> Mark | None:
+    """The court's own reasons: the first strong 本院认为 after the last finding of facts.
+
+    An appeal quotes the lower court's reasons before it states its own findings. Without a strong cue: the last weak one.
+    """
+    last = marks.last("理由", 0, end)
+    if last is None:
+        return marks.last("理由弱", 0, end)
+    finding = marks.last("查明", 0, last.start)
+    return marks.first("理由", finding.start if finding else 0, end)
+
+
+def _basis(text: str, marks: Marks, start: int, order: int) -> Mark | None:
+    """The first citation in the sentence that ends with the order (依照《…》第…条之规定，判决如下：)."""
+    begin = max(text.rfind("。", start, order) + 1, start)
+    return marks.first("依据", begin, order)
+
+
+def _facts(marks: Marks, start: int, end: int) -> list[_Cut]:
+    """Who claims, who answers and what the court found; weak signs of an answer do not interrupt a finding (被告人供认不讳)."""
+    cuts: list[_Cut] = []
+    for mark in marks.all(_FACTS, start, end):
+        if not (cuts and cuts[-1].kind == "查明" and mark.kind == "辩称" and mark.confidence < _STRONG):
+            cuts.append(_cut(mark))
+    return _joined(cuts)
+
+
+def _head(text: str, marks: Marks, end: int) -> list[_Cut]:
+    """Title, party block, history and facts: all that stands before ``end``, where the reasons begin."""
+    heard = marks.first("审结", 0, end + 1)
+    facts = _facts(marks, heard.start if heard else 0, end)
+    if not heard:
+        heard = marks.last("开庭", 0, (facts[0].start if facts else end) + 1)
+    head_end = heard.start if heard else facts[0].start if facts else end
+    party = marks.first("当事人", 0, head_end)
+    history = marks.first("经过", party.start if party else 0, head_end)
+
+    headed = party or history or heard
+    cuts = [_Cut(0, "首部", _STRONG) if headed else _Cut(0, "查明", _GUESS)]
+    cuts += [_cut(party)] if party else []
+    cuts += [_cut(history, "首部")] if history else []
+    if heard and text[heard.start : facts[0].start if facts else end].strip():
+        # What stands before a cued answer or finding is the claim; with no cue at all it is what the court found.
+        cuts.append(_Cut(heard.start, "诉称" if facts else "查明", _GUESS))
+    return _joined([*cuts, *facts])
+
+
+def _judgment(text: str, marks: Marks) -> list[_Cut]:
+    end = len(text)
+    order = marks.last("主文", 0, end)
+    signature = marks.first("落款", order.start if order else end // 2, end)
+    closing = marks.first("尾部", order.start, signature.start if signature else end) if order else None
+    tail = next((mark for mark in (order, closing, signature) if mark), None)
+    body = tail.start if tail else end
+    reason = _reason(marks, body)
+    basis = _basis(text, marks, reason.start if reason else 0, order.start) if order else None
+    last = signature or closing or order
+    appendix = marks.first("附录", last.start, end) if last else None
+    before = next((mark.start for mark in (reason, basis) if mark), body)
+    parts = (reason, basis, order, closing, signature, appendix)
+    return [*_head(text, marks, before), *(_cut(mark) for mark in parts if mark)]
+
+
+def _contract(text: str, marks: Marks) -> list[_Cut]:
+    clauses = marks.all(["条款"], 0, len(text))
+    levels = sorted({mark.level for mark in clauses})
+    # The highest kind of number that counts something: 第一条 before 一、 before 1.
+    level = next((level for level in levels if sum(mark.level == level for mark in clauses) > 1), levels[0] if levels else 0)
+    clauses = [mark for mark in clauses if mark.level == level]
+    body = clauses[-1].start if clauses else len(text) // 2
+    signature = marks.first("签署", body, len(text))
+    appendix = marks.first("附录", signature.start if signature else body, len(text))
+    return [_Cut(0, "首部", _STRONG), *(_cut(mark) for mark in [*clauses, signature, appendix] if mark)]
+
+
+def _statute(text: str, marks: Marks) -> list[_Cut]:
+    headings = marks.all(marks.kinds, 0, len(text))
+    article = next((i for i, mark in enumerate(headings) if mark.kind == "条"), len(headings))
+    # A table of contents lists the same headings: the last run that starts with 第一编 or 第一章 is the text's own.
+    firsts = [i for i in range(article) if headings[i].rule_id.endswith("_first")]
+    own = firsts[-1] if firsts else article
+    if own > 0 and headings[own - 1].rule_id.endswith("_first"):
+        own -= 1
+    return [_Cut(0, "首部", _STRONG), *(_cut(mark) for mark in headings[own:])]
+
+
+def _exam(text: str, marks: Marks) -> list[_Cut]:
+    cuts = [_Cut(0, "题干", _STRONG)]
+    for mark in marks.all(marks.kinds, 0, len(text)):
+        # A numbered line is a new question only after an answer; within a stem it counts facts.
+        if mark.kind != "题干" or cuts[-1].kind in ("答案", "解析"):
+            cuts.append(_cut(mark))
+    return _joined(cuts)
+
+
+def _qa(text: str, marks: Marks) -> list[_Cut]:
+    told = marks.all(marks.kinds, 0, len(text))
+    if told:
+        return _joined([_Cut(0, "问", _GUESS), *(_cut(mark) for mark in told)])
+    begin = len(text) - len(text.lstrip())
+    line_end = text.find("\n", begin)
+    if line_end < 0:
+        return [_Cut(0, "问", _GUESS)]
+    sure = _STRONG if text[begin:line_end].rstrip().endswith(("？", "?")) else 0.6
+    return [_Cut(0, "问", sure), _Cut(line_end + 1, "答", sure)]
+
+
+_CUTTERS = {"judgment": _judgment, "contract": _contract, "exam": _exam, "qa": _qa, "statute": _statute}
+
+
+def segment(text: str, doc_type: str, rules: SegmentRules) -> list[Segment]:
+    """Segments that tile ``text``: the first starts at 0, each starts where the one before ends, the last ends at ``len(text)``.
+
+    Judgments (order of 法〔2016〕221号, each as far as it is there): 首部 (twice where the party block stands between: the
+    title, then the history of the case), 当事人, 诉称, 辩称, 查明, 理由, 依据, 主文, 尾部, 落款, 附录.
+    Contracts: 首部, 条款 (one a clause), 签署, 附录. Exams: 题干, 选项, 答案, 解析. Q&A: 问, 答. Statutes: 首部, 编, 章, 节, 条.
+    An empty text has no segments. Raises KeyError for an unknown ``doc_type``.
+    """
+    cutter = _CUTTERS[doc_type]
+    return _tile(text, cutter(text, rules.marks(text, doc_type))) if text else []

@@ -1,0 +1,1 @@
+"""Documents to token ids, packed sequences and shards."""
