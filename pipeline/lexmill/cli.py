@@ -30,6 +30,8 @@ app = typer.Typer(
 rules_app = typer.Typer(help="Rule files.", no_args_is_help=True)
 app.add_typer(rules_app, name="rules")
 
+_WIDTH_WITHOUT_TERMINAL = 160
+
 ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="The run file (TOML); see lexmill.example.toml.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the run file (TOML value).")
@@ -37,7 +39,8 @@ Settings = Annotated[
 
 
 def _out() -> Console:
-    return Console()
+    # Without a terminal (a log, a mail, a pipe) rich would fold tables at 80 columns.
+    return Console() if sys.stdout.isatty() else Console(width=_WIDTH_WITHOUT_TERMINAL)
 
 
 def _show_version(wanted: bool) -> None:

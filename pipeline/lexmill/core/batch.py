@@ -39,7 +39,7 @@ class Ledger:
         twin: str | None = None,
         value: float | None = None,
     ) -> None:
-        """Say that ``n_chars`` characters (``n_bytes`` of UTF-8) of one document left by ``rule``; never with text, title or path."""
+        """Say that ``n_chars`` characters (``n_bytes`` of UTF-8) of one document left by ``rule``; never text, title or path."""
         if action not in ACTIONS:
             raise ValueError(f"unknown ledger action {action!r}")
         self.rows.append(

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from lexmill.config import Config, Source
 from lexmill.core.batch import Batch, Ledger, n_bytes
 from lexmill.core.ingest.hygiene import clean
-from lexmill.core.ingest.mojibake import repair
+from lexmill.core.ingest.mojibake import unmangle
 from lexmill.core.ingest.records import SPLITTABLE, BadRecord, Record, format_of, read
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.structure.metadata import metadata
@@ -315,7 +315,7 @@ class _Documents:
         chars, size = len(record.text), n_bytes(record.text)
         self._count(chars, size)
         try:
-            text = repair(record.text)
+            text = unmangle(record.text)
         except DocumentError as error:
             self._leave(identity, "quarantine", error.rule, chars, size)
             return None

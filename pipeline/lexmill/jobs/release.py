@@ -123,7 +123,7 @@ def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:
 def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], name: str, digest_: str) -> Receipt:
     """Decode one shard document by document and list what still looks like an identifier with a right check digit."""
     tokenizer = tokenizer_for(name, digest_)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"doc_id_low63": doc_id, "kind": kind}
         for doc_id, ids in _documents(source.path / str(entry["name"]), str(entry["sha256"]))
         for _, _, kind in find_valid_identifiers(tokenizer.decode(ids))

@@ -7,11 +7,10 @@ from pathlib import Path
 from lexmill import rules
 from lexmill.config import Config
 from lexmill.core.deid.detector import Detector
-from lexmill.core.quality.classifier import Classifier
+from lexmill.core.quality import classifier
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.tokens.tokenizer import Tokenizer, load
 from lexmill.errors import StoppedError
-from lexmill.store.fingerprint import file_digest
 
 CLASSIFIER = Path(__file__).parent.parent / "models" / "quality.bin"
 
@@ -43,14 +42,14 @@ def detector_for(overlays: tuple[Path, ...], digests: Mapping[str, str], policy:
 
 
 @lru_cache(maxsize=2)
-def _classifier(digest: str) -> Classifier:
-    found = Classifier.from_file(CLASSIFIER)
-    if file_digest(CLASSIFIER) != digest:
+def _classifier(digest: str) -> classifier.Classifier:
+    found = classifier.load(CLASSIFIER)
+    if found.digest != digest:
         raise StoppedError("a worker has another quality classifier than the driver: install the same version everywhere")
     return found
 
 
-def classifier_for(digest: str) -> Classifier:
+def classifier_for(digest: str) -> classifier.Classifier:
     """The installed quality classifier, which must have this digest."""
     return _classifier(digest)
 

@@ -83,7 +83,7 @@ def _pack(
 ) -> dict[str, Any]:
     folder = job.workspace.work("tokenize.scatter")
     blocks = max(1, -(-tokens // (shards * _BLOCK_TOKENS)))
-    tasks = []
+    tasks: list[PartTask] = []
     for window, seq_len in enumerate(job.config.tokenize.seq_lens):
         for shard in range(shards):
             needs = [scattered["fingerprint"], seq_len, shard, shards, blocks, window]

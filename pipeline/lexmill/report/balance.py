@@ -82,7 +82,7 @@ def show(result: Mapping[str, Any], console: Console) -> None:
     table = Table(title="Balance")
     for column in ("stage", "docs in", "docs out", "dropped", "quarantined", "chars in", "chars out", "MB in", "MB out"):
         table.add_column(column, justify="left" if column == "stage" else "right")
-    for column in ("seconds", "MB/s per core", "peak MB"):
+    for column in ("seconds", "MB/s/core", "peak MB"):
         table.add_column(column, justify="right")
     for row in result["stages"]:
         rate = row["mb_per_core_second"]
