@@ -8,7 +8,7 @@ from tests.end_to_end.conftest import Reference, Site, digests, make_site, stamp
 
 pytestmark = pytest.mark.slow
 
-RULE = """
+RULE = f"""
 [[bound]]
 id = "quality.only_long"
 why = "a test: only long texts"
@@ -17,6 +17,8 @@ min = 900
 doc_types = ["qa", "judgment"]
 action = "drop"
 false_drop_rate = 0.0
+keep = ["{"本院认为，" * 300}"]
+drop = ["本院认为，"]
 """
 
 

@@ -176,3 +176,16 @@ def test_an_unfit_file_names_key_and_remedy(tmp_path: Path, data: dict[str, Any]
 def test_an_unknown_name_names_key_and_remedy() -> None:
     with pytest.raises(ConfigError, match=r"^tokenize\.tokenizer: qwen is neither .*; give \"deepseek\" or the path"):
         load("qwen")
+
+
+@settings(max_examples=60, deadline=None)
+@given(ids=st.lists(st.integers(0, 129_279).filter(lambda i: i < 128_000), max_size=30))
+def test_spellings_decode_as_the_backend_does(deepseek: Tokenizer, ids: list[int]) -> None:
+    assert deepseek.spellings is not None
+    whole = deepseek.spellings.join(np.array(ids, np.int64))
+    # The backend writes one U+FFFD for several bad bytes in a row here and there; whole characters must be the same.
+    assert whole.replace("\ufffd", "") == deepseek.backend.decode(ids, skip_special_tokens=False).replace("\ufffd", "")
+
+
+def test_a_vocabulary_that_is_not_byte_level_has_no_spellings(tmp_path: Path) -> None:
+    assert load(written(tmp_path, description())).spellings is None
