@@ -31,9 +31,9 @@ from lexmill.core.dedup.cluster import components, star_edges
 from lexmill.core.dedup.describe import describe
 from lexmill.core.dedup.judge import CANDIDATES, judge
 from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
+from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import rules_for
-from lexmill.jobs.workspace import Job
 from lexmill.schema import DOCUMENT_RAW, LEDGER, SIGNATURE
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents

@@ -7,9 +7,9 @@ from typing import Any
 from lexmill.core.batch import Batch
 from lexmill.core.deid.batch import deidentify
 from lexmill.errors import GateError
+from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import detector_for
-from lexmill.jobs.workspace import Job
 from lexmill.schema import DOCUMENT, DOCUMENT_RAW, LEDGER
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents

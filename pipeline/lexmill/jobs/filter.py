@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from lexmill.core.batch import Batch
 from lexmill.core.quality.judge import filter_documents
+from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import CLASSIFIER, classifier_for, rules_for
-from lexmill.jobs.workspace import Job
 from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, LEDGER
 from lexmill.store.fingerprint import code_digest, digest, file_digest
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents

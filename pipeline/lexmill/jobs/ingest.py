@@ -20,14 +20,15 @@ from lexmill.core.ruleset import RuleSet
 from lexmill.core.structure.metadata import metadata
 from lexmill.core.structure.segment import segment
 from lexmill.errors import DocumentError, InputError
+from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import rules_for
-from lexmill.jobs.workspace import Job, Workspace
 from lexmill.schema import DOCUMENT_RAW, LINEAGE
 from lexmill.store import files
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.raw import ContentDigest, LongLine, RawFile, compression_of, list_files, read_file, read_lines, unpacked_size
 from lexmill.store.stages import Receipt, Target, part_name
+from lexmill.store.workspace import Workspace
 
 MB = 1 << 20
 UNKNOWN = "unknown"

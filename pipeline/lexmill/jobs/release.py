@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from lexmill.core.deid.residual import find_valid_identifiers
 from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
+from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import load_tokenizer, tokenizer_for
-from lexmill.jobs.workspace import Job
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest

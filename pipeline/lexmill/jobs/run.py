@@ -20,12 +20,13 @@ from lexmill.config import Config
 from lexmill.core.ruleset import RuleSet
 from lexmill.errors import ConfigError
 from lexmill.jobs import dedup, deidentify, filter, ingest, release, tokenize
+from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, Runner
 from lexmill.jobs.progress import Progress
 from lexmill.jobs.resources import load_tokenizer
-from lexmill.jobs.workspace import Job, Workspace
 from lexmill.store import files, lock
 from lexmill.store.stages import discard_damaged
+from lexmill.store.workspace import Workspace
 
 log = structlog.get_logger()
 

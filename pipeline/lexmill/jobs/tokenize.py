@@ -18,9 +18,9 @@ from lexmill.core.tokens.packing import pack
 from lexmill.core.tokens.shard import build_shard
 from lexmill.core.tokens.tokenizer import TokenBatch, Tokenizer
 from lexmill.errors import GateError
+from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import load_tokenizer, tokenizer_for
-from lexmill.jobs.workspace import Job
 from lexmill.schema import DOCUMENT_JUDGED, TOKENS
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.stages import Counts, Receipt, StageFolder, Target, add_counts, imbalance

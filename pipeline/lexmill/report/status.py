@@ -1,27 +1,24 @@
 """How far a run is: finished stages, parts of the one being built, and who holds the workspace."""
 
-from lexmill.jobs.run import STAGES
-from lexmill.jobs.workspace import Workspace
 from lexmill.report.balance import totals
 from lexmill.store import files, lock
 from lexmill.store.files import DamagedFile
 from lexmill.store.stages import StageFolder
+from lexmill.store.workspace import RELEASE, STAGES, Workspace
 
 
 def stages(workspace: Workspace) -> list[tuple[str, ...]]:
     """Rows of (stage, state, parts, documents out, dropped, quarantined)."""
     rows: list[tuple[str, ...]] = []
     for name in STAGES:
-        if name == "release":
-            latest = files.read_json(workspace.releases / "latest.json")
-            rows.append((name, f"published: {latest['release']}" if latest else "none", "", "", "", ""))
-            continue
         steps = [workspace.work(path.name) for path in sorted((workspace.run_folder / "work").glob(f"{name}.*.next"))]
         rows.extend(_building(StageFolder(step.path.with_suffix(""))) for step in steps)
         folder = workspace.stage(name)
         if folder.next.path.exists():
             rows.append(_building(folder))
         rows.append(_finished(name, folder))
+    latest = files.read_json(workspace.releases / "latest.json")
+    rows.append((RELEASE, f"published: {latest['release']}" if latest else "none", "", "", "", ""))
     return rows
 
 

@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 
 from lexmill.core.structure import casenumber
 from lexmill.errors import InputError
-from lexmill.jobs.run import STAGES
-from lexmill.jobs.workspace import Workspace
+from lexmill.store.workspace import STAGES, Workspace
 
 
 def resolve(workspace: Workspace, wanted: str) -> list[dict[str, Any]]:
@@ -35,8 +34,6 @@ def trace(workspace: Workspace, doc_id: str) -> list[dict[str, Any]]:
     """One row a stage that the document reached: kept, or the ledger's action, rule, twin and value; edits in between."""
     way: list[dict[str, Any]] = []
     for stage in STAGES:
-        if stage == "release":
-            break
         folder = workspace.stage(stage)
         manifest = folder.manifest()
         if manifest is None:

@@ -1,12 +1,13 @@
-"""Where things are in a workspace, and what every stage job is given."""
+"""Where things are in a workspace."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from lexmill.config import Config
-from lexmill.core.ruleset import RuleSet
-from lexmill.jobs.parts import Runner
 from lexmill.store.stages import StageFolder
+
+# A document's way; what follows them publishes.
+STAGES = ("ingest", "dedup", "deidentify", "filter", "tokenize")
+RELEASE = "release"
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,3 @@ class Workspace:
     def scratch(self) -> Path:
         """Scratch files of workers."""
         return self.root / "tmp"
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a stage job is given: the run file, the proven rules, the workspace, and the runner that submits its tasks."""
-
-    config: Config
-    rules: RuleSet
-    workspace: Workspace
-    runner: Runner

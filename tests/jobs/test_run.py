@@ -1,0 +1,30 @@
+"""The list of stages, and settings that are refused before any work."""
+
+from pathlib import Path
+
+import pytest
+
+from lexmill import rules
+from lexmill.config import load
+from lexmill.errors import ConfigError
+from lexmill.jobs.run import STAGES, check_settings
+from lexmill.store import workspace
+
+EXAMPLE = Path(__file__).parents[2] / "lexmill.example.toml"
+
+
+def test_stages_are_those_of_the_workspace() -> None:
+    assert tuple(STAGES) == (*workspace.STAGES, workspace.RELEASE)
+
+
+def test_the_example_passes() -> None:
+    config = load(EXAMPLE)
+    check_settings(config, rules.load(config.rule_folders))
+
+
+def test_wrong_settings_are_all_told() -> None:
+    config = load(EXAMPLE, ("deidentify.policy='none'", "tokenize.tokenizer='gone.json'", "cluster.memory='lots'"))
+    with pytest.raises(ConfigError) as caught:
+        check_settings(config, rules.load())
+    for said in ("deidentify.policy", "spc2016", "tokenize.tokenizer", "cluster.memory", str(EXAMPLE)):
+        assert said in str(caught.value)

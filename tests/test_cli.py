@@ -1,0 +1,136 @@
+"""Commands, exit codes, and that errors name file, key and remedy and never quote a text."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lexmill import cli
+
+TEXT = (
+    "浙江省某某市人民法院\n民事判决书\n（2079）浙0199民初1234号\n"
+    "原告：庄筱棠，女，2079年3月4日出生，汉族，住浙江省某某市虚构区假想路12号。\n"
+    "被告：欧阳砚，男，2080年5月6日出生。\n"
+    "原告庄筱棠与被告欧阳砚民间借贷纠纷一案，本院立案后进行了审理。庄筱棠提出诉讼请求：判令欧阳砚归还借款50000元，"
+    "联系电话13900001111。"
+)
+
+
+def lexmill(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["lexmill", *arguments])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    code = left.value.code
+    assert isinstance(code, int)
+    return code
+
+
+def lines(*records: Any) -> str:
+    return "".join(record if isinstance(record, str) else json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def splice(text: str, spans: list[dict[str, Any]]) -> str:
+    parts, at = [], 0
+    for span in spans:
+        parts += [text[at : span["start"]], span["replacement"]]
+        at = span["end"]
+    return "".join([*parts, text[at:]])
+
+
+def masked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, *options: str, code: int = 0) -> list[dict[str, Any]]:
+    (tmp_path / "in.jsonl").write_text(given, encoding="utf-8")
+    assert lexmill(monkeypatch, "mask", str(tmp_path / "in.jsonl"), "--out", str(tmp_path / "out.jsonl"), *options) == code
+    return [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_version_and_help(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lexmill(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out.startswith("lexmill 0.")
+    for command in ("run", "status", "trace", "mask"):
+        assert lexmill(monkeypatch, command, "--help") == 0
+        assert "Example:" in capsys.readouterr().out
+
+
+def test_a_wrong_command_is_a_usage_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lexmill(monkeypatch, "rum") == 2
+    assert "rum" in capsys.readouterr().err
+
+
+def test_a_missing_run_file_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for command in (["run"], ["status"], ["trace"]):
+        arguments = [*command, str(tmp_path / "none.toml"), *(["0" * 32] if command == ["trace"] else [])]
+        assert lexmill(monkeypatch, *arguments) == 2
+        assert "none.toml" in capsys.readouterr().err
+
+
+def test_rules_check_proves_the_shipped_rules(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lexmill(monkeypatch, "rules", "check") == 0
+    out = capsys.readouterr().out
+    assert all(f"{family}: " in out for family in ("ingest", "segment", "dedup", "deid", "quality"))
+
+
+def test_mask_splices_to_its_own_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (result,) = masked(monkeypatch, tmp_path, lines({"id": "a", "text": TEXT}))
+    assert result["id"] == "a"
+    assert splice(TEXT, result["spans"]) == result["text"]
+    for gone in ("庄筱棠", "欧阳砚", "13900001111", "假想路12号", "3月4日", "1234号"):
+        assert gone not in result["text"]
+    for stays in ("50000元", "民间借贷纠纷", "人民法院"):
+        assert stays in result["text"]
+    starts = [span["start"] for span in result["spans"]]
+    assert starts == sorted(starts)
+    assert all(before["end"] <= after["start"] for before, after in zip(result["spans"], result["spans"][1:], strict=False))
+    assert set(result["spans"][0]) == {"start", "end", "entity", "rule", "replacement"}
+
+
+def test_masking_the_masked_changes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (first,) = masked(monkeypatch, tmp_path, lines({"id": 1, "text": TEXT}))
+    (second,) = masked(monkeypatch, tmp_path, lines({"id": 1, "text": first["text"]}))
+    assert (second["text"], second["spans"]) == (first["text"], [])
+
+
+def test_a_failed_line_is_named_without_its_text_and_the_rest_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = lines(
+        {"id": "a", "text": TEXT}, '{"id": "b", "text": "庄筱棠\n', {"id": "c", "text": 5}, ["庄筱棠"], {"id": "e", "text": ""}
+    )
+    results = masked(monkeypatch, tmp_path, given, code=6)
+    assert [result["id"] for result in results] == ["a", None, "c", None, "e"]
+    assert ["error" in result for result in results] == [False, True, True, True, False]
+    assert "庄筱棠" not in json.dumps(results[1:], ensure_ascii=False) + capsys.readouterr().err
+
+
+def test_mask_reads_and_writes_standard_streams(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines({"id": "a", "text": TEXT}).encode())))
+    assert lexmill(monkeypatch, "mask", "-", "--out", "-") == 0
+    assert json.loads(capfdbinary.readouterr().out)["id"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--policy", "nobody"], 2, "train-strict"),
+        (["--doc-type", "novel"], 2, "judgment"),
+    ],
+)
+def test_mask_refuses_unknown_options(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], code: int, said: str
+) -> None:
+    (tmp_path / "in.jsonl").write_text(lines({"id": "a", "text": "x"}), encoding="utf-8")
+    assert lexmill(monkeypatch, "mask", str(tmp_path / "in.jsonl"), "--out", str(tmp_path / "out.jsonl"), *options) == code
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_mask_without_input_exits_3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert lexmill(monkeypatch, "mask", str(tmp_path / "none.jsonl"), "--out", str(tmp_path / "out.jsonl")) == 3
+
+
+def test_the_policies_differ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (result,) = masked(monkeypatch, tmp_path, lines({"id": "a", "text": TEXT}), "--policy", "spc2016", "--doc-type", "judgment")
+    assert "庄筱棠" in result["text"], "an ordinary civil party is named in a published judgment (art. 11)"
+    assert "13900001111" not in result["text"]
