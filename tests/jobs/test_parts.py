@@ -2,37 +2,18 @@
 
 import errno
 import os
-from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import distributed
 import pyarrow as pa
 import pytest
-from rich.console import Console
 
 from lexmill.errors import GateError, StoppedError
 from lexmill.jobs.parts import DamagedInput, PartTask, Runner, call
-from lexmill.jobs.progress import Progress
 from lexmill.store.files import DamagedFile
 from lexmill.store.stages import Receipt, StageFolder, Target
 
 SECRET = "张三的秘密"
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[distributed.Client]:
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
-
-
-@pytest.fixture
-def runner(client: distributed.Client) -> Runner:
-    return Runner(lambda: client, 1, "0", Progress(Console(file=StringIO())))
 
 
 def write(target: Target, text: str, log: Path) -> Receipt:

@@ -1,0 +1,198 @@
+"""Planning keeps a file in its part, splitting does not change documents, and what cannot be read leaves a row that says why."""
+
+import gzip
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lexmill import rules
+from lexmill.config import Config, load
+from lexmill.jobs import ingest
+from lexmill.jobs.ingest import Limits, Piece, doc_id, ingest_part, plan
+from lexmill.schema import DOCUMENT_RAW, LEDGER, LINEAGE
+from lexmill.store.stages import Receipt, StageFolder, Target, imbalance
+from lexmill.store.workspace import Workspace
+
+SOURCE = """
+[[source]]
+name = "{name}"
+doc_type = "qa"
+paths = ["{name}/**/*"]
+[source.card]
+origin = "open"
+licence = "none needed"
+collected = 2026-01-02
+legal_basis = "published"
+foreign = false
+"""
+
+
+def question(number: int) -> str:
+    return f"问：第{number}个问题，租房合同到期后押金怎么退？\n答：按照约定退还，扣除欠付的费用{number}元。"
+
+
+def make(folder: Path, part_mb: float, *names: str) -> tuple[Config, Workspace]:
+    path = folder / "run.toml"
+    text = f'version = 1\nworkspace = "w"\n[ingest]\npart_mb = {part_mb}\nmax_record_mb = 0.001\n'
+    path.write_text(text + "".join(SOURCE.format(name=name) for name in names or ("a",)))
+    return load(path), Workspace(folder / "w", "main")
+
+
+def put(path: Path, data: bytes | str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def jsonl(*numbers: int) -> str:
+    return "".join(json.dumps({"text": question(n)}, ensure_ascii=False) + "\n" for n in numbers)
+
+
+def by_file(parts: dict[int, list[Piece]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for number, pieces in parts.items():
+        for piece in pieces:
+            found.setdefault(piece.relative, []).append(number)
+    return found
+
+
+def read_all(
+    config: Config, workspace: Workspace, folder: Path
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Receipt]]:
+    """Documents, ledger rows and receipts of all parts, made without a cluster."""
+    loaded = rules.load()
+    limits = Limits(int(config.ingest.max_file_mb * ingest.MB), int(config.ingest.max_record_mb * ingest.MB))
+    stage = StageFolder(folder)
+    documents, ledger, receipts = [], [], []
+    sources = {source.name: source for source in config.source}
+    for number, pieces in plan(config, workspace).items():
+        source = sources[pieces[0].source] if pieces else None
+        receipt = ingest_part(Target(stage, number, "k"), pieces, source, limits, "fp", workspace.lineage, (), loaded.digests)
+        assert imbalance(receipt.counts) == []
+        receipts.append(receipt)
+        documents += pq.read_table(stage.part(number), schema=DOCUMENT_RAW).to_pylist()
+        ledger += pq.read_table(stage.ledger(number), schema=LEDGER).to_pylist()
+    return documents, ledger, receipts
+
+
+def test_doc_ids_are_the_same_on_every_machine() -> None:
+    assert doc_id("s", "a/b.jsonl", "", "7") == "bd7a8e53891fb7f26b43669872a2e602"
+    assert doc_id("s", "a", "b", "") != doc_id("s", "ab", "", "")
+
+
+def test_small_files_are_packed_and_big_ones_split(tmp_path: Path) -> None:
+    config, workspace = make(tmp_path, 0.01)
+    for number in range(40):
+        put(tmp_path / f"a/{number:02d}.txt", question(number))
+    put(tmp_path / "a/big.jsonl", jsonl(*range(300)))
+    put(tmp_path / "a/packed.jsonl.gz", gzip.compress(jsonl(*range(300)).encode()))
+    parts = by_file(plan(config, workspace))
+    assert 1 <= len({part for name, found in parts.items() if name.endswith(".txt") for part in found}) <= 3
+    assert len(parts["big.jsonl"]) >= 4
+    assert len(parts["packed.jsonl.gz"]) == len(parts["big.jsonl"])
+
+
+@pytest.mark.parametrize("part_mb", [0.002, 0.01, 1.0])
+def test_splitting_does_not_change_documents(tmp_path: Path, part_mb: float) -> None:
+    put(tmp_path / "a/big.jsonl", jsonl(*range(200)))
+    put(tmp_path / "a/packed.jsonl.gz", gzip.compress(jsonl(*range(200, 300)).encode()))
+    config, workspace = make(tmp_path, part_mb)
+    documents, ledger, _ = read_all(config, workspace, tmp_path / "stage")
+    assert sorted(document["text"] for document in documents) == sorted(question(number) for number in range(300))
+    assert ledger == []
+    line = jsonl(0).encode()
+    assert documents[0]["doc_id"] == doc_id("a", "big.jsonl", "", "0")
+    assert documents[1]["record_id"] == str(len(line))
+    assert len({document["doc_id"] for document in documents}) == 300
+
+
+def test_a_files_part_is_fixed_when_it_is_first_seen(tmp_path: Path) -> None:
+    config, workspace = make(tmp_path, 0.005)
+    for name in ("b", "d", "f"):
+        put(tmp_path / f"a/{name}.txt", question(1))
+    put(tmp_path / "a/e.jsonl", jsonl(*range(100)))
+    before = by_file(plan(config, workspace))
+    put(tmp_path / "a/a.txt", question(2))
+    put(tmp_path / "a/c.txt", question(3))
+    put(tmp_path / "a/d.txt", question(4) + "改")
+    after = by_file(plan(config, workspace))
+    assert {name: after[name] for name in before} == before
+    assert min(after["a.txt"] + after["c.txt"]) > max(part for found in before.values() for part in found)
+    (tmp_path / "a/b.txt").unlink()
+    assert {name: found for name, found in after.items() if name != "b.txt"} == by_file(plan(config, workspace))
+
+
+def test_the_order_in_which_the_file_system_lists_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(30):
+        put(tmp_path / f"a/{number % 3}/{number}.txt", question(number))
+    config, workspace = make(tmp_path, 0.001)
+    expected = plan(config, workspace)
+    real = Path.glob
+
+    def shuffled(self: Path, pattern: str) -> Iterator[Path]:
+        found = list(real(self, pattern))
+        random.Random(5).shuffle(found)
+        return iter(found)
+
+    monkeypatch.setattr(Path, "glob", shuffled)
+    assert plan(config, Workspace(tmp_path / "other", "main")) == expected
+
+
+def test_a_damaged_plan_is_made_anew(tmp_path: Path) -> None:
+    put(tmp_path / "a/x.txt", question(1))
+    config, workspace = make(tmp_path, 1)
+    expected = plan(config, workspace)
+    (path,) = workspace.lineage.glob("plan-*.parquet")
+    path.write_bytes(path.read_bytes()[:50])
+    assert plan(config, workspace) == expected
+
+
+def test_what_cannot_be_read_leaves_a_row(tmp_path: Path) -> None:
+    put(tmp_path / "a/binary.txt", bytes(range(256)) * 20)
+    put(tmp_path / "a/empty.txt", b"")
+    put(tmp_path / "a/blank.txt", " \n\n\t ")
+    put(tmp_path / "a/good.txt", question(1))
+    put(tmp_path / "a/picture.png", b"\x89PNG\r\n")
+    put(tmp_path / "a/cut.jsonl.gz", gzip.compress(jsonl(*range(50)).encode())[:-40])
+    put(tmp_path / "a/lines.jsonl", jsonl(1) + "{broken\n" + json.dumps({"text": "长" * 5000}) + "\n" + jsonl(2))
+    config, workspace = make(tmp_path, 1)
+    documents, ledger, receipts = read_all(config, workspace, tmp_path / "stage")
+    rules_of: dict[str, list[str]] = {}
+    lineage = pa.concat_tables(
+        [pq.read_table(path, schema=LINEAGE) for path in sorted(workspace.lineage.glob("part-*"))]
+    ).to_pylist()
+    names = {row["doc_id"]: row["uri"].rpartition("/")[2].partition("#")[0] for row in lineage}
+    for row in ledger:
+        rules_of.setdefault(names[row["doc_id"]], []).append(f"{row['action']}:{row['rule']}")
+    assert rules_of["binary.txt"] == ["quarantine:ingest.binary"]
+    assert rules_of["picture.png"] == ["quarantine:ingest.unknown_format"]
+    assert rules_of["cut.jsonl.gz"][-1] == "quarantine:ingest.broken_compression"
+    assert sorted(rules_of["lines.jsonl"]) == ["quarantine:ingest.bad_json", "quarantine:ingest.record_too_large"]
+    assert all(found.startswith(("drop:", "quarantine:", "edit:")) for found in rules_of["empty.txt"] + rules_of["blank.txt"])
+    assert {"good.txt", "lines.jsonl"} <= {document["uri"].rpartition("/")[2].partition("#")[0] for document in documents}
+    came = sum(receipt.counts["in"]["a/qa"]["docs"] for receipt in receipts)
+    assert came == len(lineage) == len(documents) + sum(row["action"] != "edit" for row in ledger)
+
+
+def test_no_ledger_row_or_receipt_holds_a_path_or_a_text(tmp_path: Path) -> None:
+    put(tmp_path / "a/张三的案子.txt", question(1))
+    put(tmp_path / "a/张三.bin", b"\0\1\2")
+    config, workspace = make(tmp_path, 1)
+    read_all(config, workspace, tmp_path / "stage")
+    for path in (tmp_path / "stage").rglob("*"):
+        if path.suffix == ".json":
+            assert "张三" not in path.read_text()
+    for path in (tmp_path / "stage" / "ledger").glob("*"):
+        assert "张三" not in json.dumps(pq.read_table(path).to_pylist(), ensure_ascii=False)
+
+
+def test_sources_are_never_mixed_in_a_part(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        put(tmp_path / f"{name}/x.txt", question(1))
+    config, workspace = make(tmp_path, 1, "a", "b")
+    assert [[piece.source for piece in pieces] for pieces in plan(config, workspace).values()] == [["a"], ["b"]]

@@ -1,0 +1,125 @@
+"""The tokenize job: shards by a multiple of the width, bounded files and memory, every token once, and it balances."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.jobs.conftest import MakeJob
+from tests.jobs.test_dedup import article
+
+from lexmill.core.tokens.ids import low63
+from lexmill.core.tokens.tokenizer import load
+from lexmill.errors import GateError
+from lexmill.jobs import deidentify, filter, ingest, release, tokenize
+from lexmill.jobs.job import Job
+from lexmill.schema import DOCUMENT_JUDGED, TOKENS
+
+
+def prepared(job: Job) -> dict[str, Any]:
+    """Manifest of filter; dedup is passed over by a manifest of its own shape, since nothing is to go."""
+    from lexmill.jobs import dedup
+
+    return filter.run(job, deidentify.run(job, dedup.run(job, ingest.run(job))))
+
+
+def records(number: int) -> list[dict[str, Any]]:
+    return [{"id": str(n), "text": article(n)[: 20 + 37 * (n % 9)]} for n in range(number)]
+
+
+def pieces(job: Job, manifest: dict[str, Any]) -> dict[int, list[int]]:
+    """Token ids of every document, joined from its pieces over all shards."""
+    folder = job.workspace.stage("tokenize")
+    found: dict[int, list[tuple[int, list[int]]]] = {}
+    for entry in manifest["parts"]:
+        for row in folder.read(entry, TOKENS).to_pylist():
+            at = 0
+            for doc, length, start in zip(row["doc_ids"], row["doc_lens"], row["doc_starts"], strict=True):
+                found.setdefault(doc, []).append((start, row["input_ids"][at : at + length]))
+                at += length
+            assert len(row["input_ids"]) - at == row["n_pad"]
+    return {doc: [token for _, ids in sorted(parts) for token in ids] for doc, parts in found.items()}
+
+
+def expected(job: Job, filtered: dict[str, Any]) -> dict[int, list[int]]:
+    tokenizer = load("deepseek")
+    folder = job.workspace.stage("filter")
+    rows = [row for entry in filtered["parts"] for row in folder.read(entry, DOCUMENT_JUDGED).to_pylist()]
+    batch = tokenizer.encode_batch([row["text"] for row in rows])
+    return {
+        low63(row["doc_id"]): [*batch.ids[batch.offsets[n] : batch.offsets[n + 1]].tolist(), tokenizer.eos_id]
+        for n, row in enumerate(rows)
+    }
+
+
+def test_every_token_once_in_even_shards(make_job: MakeJob) -> None:
+    job = make_job("a", records(80))
+    filtered = prepared(job)
+    manifest = tokenize.run(job, filtered)
+    assert len(manifest["parts"]) == 2
+    assert pieces(job, manifest) == expected(job, filtered)
+    assert sum(extra["cut"] for extra in manifest["extra"]) > 0, "some documents are longer than the window"
+
+
+def test_bounds_on_files_and_memory_change_shards_but_no_document(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokenize, "MAX_SHARD_BYTES", 9_000)
+    monkeypatch.setattr(tokenize, "_BLOCK_TOKENS", 300)
+    job = make_job("a", records(80))
+    filtered = prepared(job)
+    manifest = tokenize.run(job, filtered)
+    sizes = [entry["bytes"] for entry in manifest["parts"]]
+    assert len(sizes) > 2
+    assert len(sizes) % 2 == 0
+    assert max(sizes) <= 9_000
+    assert pieces(job, manifest) == expected(job, filtered)
+
+
+def test_documents_are_scattered_by_hash_not_by_order(make_job: MakeJob) -> None:
+    job = make_job("a", records(80), "tokenize.dp_width=4")
+    manifest = tokenize.run(job, prepared(job))
+    documents = [extra["documents"] for extra in manifest["extra"]]
+    assert sum(documents) == manifest["counts"]["out"]["q/qa"]["docs"]
+    assert min(documents) >= 8
+
+
+def test_a_seed_changes_the_order_only(make_job: MakeJob) -> None:
+    first, second = make_job("a", records(40)), make_job("b", records(40), "tokenize.seed=7")
+    one, two = tokenize.run(first, prepared(first)), tokenize.run(second, prepared(second))
+    assert pieces(first, one) == pieces(second, two)
+    assert [entry["sha256"] for entry in one["parts"]] != [entry["sha256"] for entry in two["parts"]]
+
+
+def test_two_documents_with_one_short_id_stop_the_run(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokenize, "low63", lambda _: 7)
+    job = make_job("a", records(10))
+    with pytest.raises(GateError, match="low 63 bits"):
+        tokenize.run(job, prepared(job))
+
+
+def test_the_scan_joins_cut_documents(make_job: MakeJob) -> None:
+    job = make_job("a", records(80))
+    filtered = prepared(job)
+    manifest = tokenize.run(job, filtered)
+    folder = job.workspace.stage("tokenize")
+    found = [
+        document
+        for number, entry in enumerate(manifest["parts"])
+        for document in release._documents(folder.part(number), entry["sha256"])
+    ]
+    assert {doc: ids.tolist() for doc, ids in found} == expected(job, filtered)
+    assert max(Counter(doc for doc, _ in found).values()) == 1
+    assert all(ids.dtype == np.int32 for _, ids in found)
+
+
+def test_an_empty_corpus_after_the_filter_still_gives_shards(make_job: MakeJob) -> None:
+    job = make_job("a", [{"id": "1", "text": "买买买" * 300}, {"id": "2", "text": "哈" * 500}])
+    filtered = prepared(job)
+    assert sum(entry["rows"] for entry in filtered["parts"]) == 0
+    manifest = tokenize.run(job, filtered)
+    assert [entry["rows"] for entry in manifest["parts"]] == [0, 0]
+    assert isinstance(folder_table(job, manifest), pa.Table)
+
+
+def folder_table(job: Job, manifest: dict[str, Any]) -> pa.Table:
+    return job.workspace.stage("tokenize").read(manifest["parts"][0], TOKENS)
