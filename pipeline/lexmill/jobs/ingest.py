@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 from lexmill.config import Config, Source
 from lexmill.core.batch import Batch, Ledger, n_bytes
 from lexmill.core.ingest.hygiene import clean
-from lexmill.core.ingest.mojibake import unmangle
 from lexmill.core.ingest.records import SPLITTABLE, BadRecord, Record, format_of, read
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.structure.metadata import metadata
@@ -315,14 +314,7 @@ class _Documents:
         source = self.source
         chars, size = len(record.text), n_bytes(record.text)
         self._count(chars, size)
-        try:
-            text = unmangle(record.text)
-        except DocumentError as error:
-            self._leave(identity, "quarantine", error.rule, chars, size)
-            return None
-        if text != record.text:
-            self._leave(identity, "edit", "ingest.mojibake_repaired", chars - len(text), size - n_bytes(text))
-        cleaned = clean(text, self._rules.ingest)
+        cleaned = clean(record.text, self._rules.ingest)
         for edit in cleaned.edits:
             self._leave(identity, "edit", edit.rule, edit.n_chars, edit.n_bytes)
         text = cleaned.text

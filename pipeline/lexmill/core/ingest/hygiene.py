@@ -1,0 +1,72 @@
+"""Clean a text by the rules: nothing that a lawyer would miss goes, and every cut is accounted for."""
+
+from typing import NamedTuple
+
+from lexmill.core.batch import n_bytes
+from lexmill.core.ingest.rules import HygieneRule, IngestRules
+
+
+class Edit(NamedTuple):
+    """What one rule took from a text: characters and bytes of UTF-8, in - out (less than 0 where its marks are longer)."""
+
+    rule: str
+    n_chars: int
+    n_bytes: int
+
+
+class Cleaned(NamedTuple):
+    """``edits`` add up to what the text lost."""
+
+    text: str
+    edits: tuple[Edit, ...]
+
+
+def clean(text: str, rules: IngestRules) -> Cleaned:
+    """Take out what the rules name; a text with nothing of it is scanned and comes back as it is.
+
+    Never done: compatibility normalisation (NFKC), other brackets, other digits.
+    """
+    edits: list[Edit] = []
+    if rules.any_character.search(text):
+        for character in rules.character:
+            text = _apply(character, text, edits)
+    for rule in (*rules.run, *rules.spaced_word, *rules.line_end):
+        text = _apply(rule, text, edits)
+    text = _without_lines(text, rules, edits)
+    for rule in (*rules.blank_line, *rules.text_end):
+        text = _apply(rule, text, edits)
+    return Cleaned(text, tuple(edits))
+
+
+def _apply(rule: HygieneRule, text: str, edits: list[Edit]) -> str:
+    after = rule.apply(text)
+    if after is not text and after != text:
+        edits.append(Edit(rule.id, len(text) - len(after), n_bytes(text) - n_bytes(after)))
+    return after
+
+
+def _without_lines(text: str, rules: IngestRules, edits: list[Edit]) -> str:
+    taken: dict[str, list[str]] = {}
+    kept = []
+    done = end = 0
+    ended = text + "\n"
+    for hit in rules.any_line_need.finditer(text):
+        if hit.start() < end:
+            continue
+        begin = text.rfind("\n", end, hit.start()) + 1 or end
+        end = ended.index("\n", hit.start()) + 1
+        line = text[begin : end - 1]
+        rule = next((rule for rule in rules.line if rule.matches(line)), None) if len(line) <= rules.longest_line else None
+        if rule is not None:
+            taken.setdefault(rule.id, []).append(line)
+            kept.append(text[done:begin])
+            done = end
+    if not taken:
+        return text
+    kept.append(ended[done:])
+    after = "".join(kept)
+    # Each line goes with its break; the last line of a text that goes whole has none.
+    for number, (rule_id, lines) in enumerate(taken.items(), start=1):
+        n_breaks = len(lines) - (not after and number == len(taken))
+        edits.append(Edit(rule_id, sum(map(len, lines)) + n_breaks, sum(map(n_bytes, lines)) + n_breaks))
+    return after[:-1]

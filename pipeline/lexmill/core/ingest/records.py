@@ -1,0 +1,151 @@
+"""One file's bytes to its records: the registry of formats, and what every record goes through whatever its format."""
+
+import html
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from lexmill.config import Fields
+from lexmill.core.ingest.fields import Composed, Layout
+from lexmill.core.ingest.html import html_text, read_html
+from lexmill.core.ingest.items import Broken, Item, Page
+from lexmill.core.ingest.jsonl import read_json, read_jsonl
+from lexmill.core.ingest.markdown import read_markdown
+from lexmill.core.ingest.mojibake import unmangle
+from lexmill.core.ingest.plain import read_txt
+from lexmill.core.ingest.table import read_table
+from lexmill.errors import DocumentError
+
+_COMPRESSIONS = (".gz", ".zst", ".xz", ".bz2")
+_SUFFIXES = {
+    "csv": "csv",
+    "htm": "html",
+    "html": "html",
+    "json": "json",
+    "jsonl": "jsonl",
+    "markdown": "md",
+    "md": "md",
+    "ndjson": "jsonl",
+    "shtml": "html",
+    "tsv": "tsv",
+    "txt": "txt",
+    "xhtml": "html",
+}
+# How a whole file is read. JSON Lines are read by their own call, because they may be a part of a file.
+_READERS: Mapping[str, Callable[[bytes], Iterator[Item]]] = {
+    "csv": read_table,
+    "html": read_html,
+    "json": read_json,
+    "md": read_markdown,
+    "tsv": read_table,
+    "txt": read_txt,
+}
+SPLITTABLE = frozenset({"jsonl"})
+"""Formats that a caller may cut at line ends, telling ``read`` the offset of each part."""
+
+# Markup inside a field, as dumps of web sites have it.
+_MARKUP = re.compile(r"</(?:p|div|span|td|table|html|body|font|h[1-6])>|<br\s*/?>", re.IGNORECASE)
+_REFERENCE = re.compile(r"&(?:[a-zA-Z]{2,8}|#[0-9]{2,6}|#x[0-9a-fA-F]{2,5});")
+# Web sites escape what is escaped already (&amp;amp;ldquo;).
+_MAX_ESCAPED = 3
+
+
+class Record(NamedTuple):
+    """One document as its file has it, not yet cleaned; ``given`` holds case_number, court, cause and date where a field does."""
+
+    record_id: str | None
+    text: str
+    title: str | None
+    given: dict[str, str]
+    n_fffd: int
+
+
+class BadRecord(NamedTuple):
+    """What of a file is no document, and the rule why; ``n_chars`` is 0 where the ``n_bytes`` are not decodable."""
+
+    record_id: str | None
+    rule: str
+    n_chars: int
+    n_bytes: int
+
+
+def format_of(name: str) -> str | None:
+    """The format by the end of a file's name, compression aside: jsonl, json, csv, tsv, txt, md, html, or None where unknown."""
+    name = name.casefold()
+    for compression in _COMPRESSIONS:
+        name = name.removesuffix(compression)
+    stem, dot, suffix = name.rpartition(".")
+    return _SUFFIXES.get(suffix) if stem and dot else None
+
+
+def read(data: bytes, fmt: str, fields: Fields, doc_type: str, base: int) -> Iterator[Record | BadRecord]:
+    """The records of a file, or of a part of a JSON Lines file that begins at byte ``base``, in order; no data makes it raise.
+
+    ``record_id`` is the record's own id where it is mapped or plain, else the byte offset of its line, else its number from 0;
+    records inside a record add theirs after a dot. A file that is one document has none.
+    """
+    if not data or data.isspace():
+        if base == 0:
+            yield BadRecord(None, "ingest.empty", len(data), len(data))
+        return
+    layout = Layout(fields, doc_type)
+    items = read_jsonl(data, base) if fmt in SPLITTABLE else _READERS[fmt](data)
+    for item in items:
+        if isinstance(item, Broken):
+            yield BadRecord(item.place, item.rule, item.n_chars, item.n_bytes)
+        elif isinstance(item, Page):
+            yield _page(item)
+        else:
+            for place, value, document in layout.documents(item.value, item.place):
+                record_id = place or "0"
+                if isinstance(document, str):
+                    yield BadRecord(record_id, document, *_size(value))
+                else:
+                    # Ids of records inside records begin anew in each: they tell nothing apart unless the run file says so.
+                    if document.own_id is not None and ("." not in place or fields.id is not None):
+                        record_id = document.own_id
+                    yield _record(record_id, document)
+
+
+def _page(page: Page) -> Record | BadRecord:
+    return _record(None, Composed(page.text, page.title, dict(page.header), None))
+
+
+def _record(record_id: str | None, document: Composed) -> Record | BadRecord:
+    try:
+        text = _sound(document.text)
+        title = _sound(document.title) if document.title else None
+    except DocumentError as error:
+        return BadRecord(record_id, error.rule, len(document.text), len(document.text.encode()))
+    if not text or text.isspace():
+        return BadRecord(record_id, "ingest.no_text", len(document.text), len(document.text.encode()))
+    return Record(record_id, text, title, document.given, text.count("\ufffd"))
+
+
+def _sound(text: str) -> str:
+    """Text without markup, character references and NUL, and with a wrong decoding undone."""
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    if "<" in text and _MARKUP.search(text):
+        text = html_text(text)[1]
+    for _ in range(_MAX_ESCAPED):
+        if "&" not in text:
+            break
+        text = _REFERENCE.sub(lambda reference: html.unescape(reference[0]), text)
+    return unmangle(text)
+
+
+def _size(value: Any) -> tuple[int, int]:
+    """Characters and UTF-8 bytes of all strings in a JSON value."""
+    n_chars = n_bytes = 0
+    values = [value]
+    while values:
+        value = values.pop()
+        if isinstance(value, str):
+            n_chars += len(value)
+            n_bytes += len(value.encode("utf-8", "replace"))
+        elif isinstance(value, list):
+            values.extend(value)
+        elif isinstance(value, dict):
+            values.extend(value.values())
+    return n_chars, n_bytes

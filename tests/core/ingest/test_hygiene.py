@@ -1,0 +1,154 @@
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from lexmill.core.ingest.hygiene import Edit, clean
+from lexmill.core.ingest.rules import IngestRules
+
+PIECES = [
+    "（2079）沪0000民初123号",
+    "(2078)某法民初字第4号",
+    "《中华人民共和国民法典》第五百七十七条",
+    "人民币1,234.50元",
+    "￥１２３４元",
+    "2079年12月31日",
+    "二〇七九年一月一日",
+    "【　　】",
+    "第 3 页 共 9 页",
+    "- 7 -",
+    "返回顶部",
+    "当前位置：首页 > 法规",
+    "审 判 长  卓某某",
+    "民　事　判　决　书",
+    "甲方：＿＿＿＿＿",
+    "____",
+    "_",
+    " ",
+    "　",
+    "\u00a0",
+    "\t",
+    "\n",
+    "\r\n",
+    "\r",
+    "\u200b",
+    "\ufeff",
+    "\u00ad",
+    "\u0007",
+    "\u2028",
+    "本院认为",
+    "。",
+]
+FACTS = re.compile(
+    r"[（(]20[0-9]{2}[)）][^\s（(]+?号|《[^》]+》第[一-龥]+条|人民币[0-9,.]+元|￥[０-９]+元|[0-9]{4}年[0-9]+月[0-9]+日"
+    r"|二〇七九年一月一日|【　　】"
+)
+
+
+def test_every_shipped_rule_proves_its_examples(rules: IngestRules) -> None:
+    assert rules.faults() == []
+    assert len(rules.line) >= 5
+    assert len(rules.character) >= 5
+
+
+def test_rule_ids_are_distinct(rules: IngestRules) -> None:
+    ids = [rule.id for kind in type(rules).model_fields for rule in getattr(rules, kind)]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned", "edits"),
+    [
+        ("原告\u200b诉称\u00ad。", "原告诉称。", [("ingest.zero_width", 1, 3), ("ingest.soft_hyphen", 1, 2)]),
+        ("甲\r\n乙 \n　\n丙", "甲\n乙\n\n丙", [("ingest.carriage_return", 1, 1), ("ingest.trailing_blanks", 2, 4)]),
+        ("审　判　长　卓某", "审判长　卓某", [("ingest.spaced_word", 2, 6)]),
+        ("承租人：＿＿＿＿＿", "承租人：____", [("ingest.blank_to_fill", 1, 11)]),
+        ("承租人：___", "承租人：____", [("ingest.blank_to_fill", -1, -1)]),
+        (
+            "第一条\n- 3 -\n第二条\n第 4 页",
+            "第一条\n第二条",
+            [("ingest.page_number_in_dashes", 6, 6), ("ingest.page_number", 6, 10)],
+        ),
+        ("返回顶部", "", [("ingest.page_buttons", 4, 12)]),
+        ("正文\n返回顶部\n\n\n\n\n尾", "正文\n\n\n尾", [("ingest.page_buttons", 5, 13), ("ingest.blank_lines", 2, 2)]),
+    ],
+)
+def test_edits_account_for_each_cut(text: str, cleaned: str, edits: list[tuple[str, int, int]], rules: IngestRules) -> None:
+    assert clean(text, rules) == (cleaned, tuple(Edit(*edit) for edit in edits))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "（２０７９）沪0000民初１２３号：Ａ公司支付＄１，０００．５元；〔2079〕第5號。",
+        "《某某法》第一条　（一）甲方：【　　】；乙方：[  ]",
+        "第三页第二行",
+        "1\n2\n3",
+        "甲\n\n\n乙",
+        "　　第一条　为了规范",
+    ],
+)
+def test_clean_text_comes_back_as_it_is(text: str, rules: IngestRules) -> None:
+    assert clean(text, rules) == (text, ())
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_balance_facts_and_idempotence(rules: IngestRules, text: str) -> None:
+    cleaned = clean(text, rules)
+    assert sum(edit.n_chars for edit in cleaned.edits) == len(text) - len(cleaned.text)
+    assert sum(edit.n_bytes for edit in cleaned.edits) == len(text.encode()) - len(cleaned.text.encode())
+    assert clean(cleaned.text, rules).text == cleaned.text
+    # A zero-width character may have hidden a fact from the pattern: look for those that were plain in the input.
+    kept = "".join(cleaned.text.split())
+    for fact in FACTS.findall(text):
+        assert "".join(fact.split()) in kept
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_lines_go_as_one_rule_after_the_other_would_take_them(rules: IngestRules, text: str) -> None:
+    only_lines = IngestRules(line=rules.line)
+    expected = text
+    for rule in rules.line:
+        expected = rule.apply(expected)
+    assert clean(text, only_lines).text == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "problem"),
+    [
+        ("run", {"changes": [["甲乙", "甲"]]}, "does not come out"),
+        ("run", {"keep": ["a  b"]}, "does not come out"),
+        ("run", {"changes": []}, "no example shows a change"),
+        ("run", {"replace": "  -  ", "changes": [["a  b", "a  -  b"]]}, "changes again"),
+    ],
+)
+def test_a_rule_that_does_not_prove_itself_is_a_fault(kind: str, change: dict[str, Any], problem: str) -> None:
+    rule = {
+        "id": "ingest.two_blanks",
+        "why": "test",
+        "needs": ["  "],
+        "pattern": "  +",
+        "replace": " ",
+        "changes": [["a  b", "a b"]],
+        "keep": ["a b"],
+    }
+    assert IngestRules.model_validate({kind: [rule]}).faults() == []
+    (fault,) = IngestRules.model_validate({kind: [rule | change]}).faults()
+    assert fault.rule_id == "ingest.two_blanks"
+    assert problem in fault.problem
+
+
+@pytest.mark.parametrize("change", [{"pattern": "("}, {"needs": []}, {"unknown": 1}, {"id": "Bad Id"}])
+def test_a_malformed_rule_is_refused(change: dict[str, Any]) -> None:
+    rule = {"id": "ingest.x", "why": "w", "needs": ["a"], "pattern": "a", "replace": "", "changes": [["a", ""]], "keep": []}
+    with pytest.raises(ValidationError):
+        IngestRules.model_validate({"run": [rule | change]})
+
+
+def test_no_rules_clean_nothing() -> None:
+    assert clean("审 判 长\u200b \n", IngestRules()) == ("审 判 长\u200b \n", ())
