@@ -15,11 +15,11 @@ from rich.table import Table
 from typer.exceptions import TyperException
 
 from lexmill import config as configuration
-from lexmill import errors, rules
+from lexmill import errors
 from lexmill.errors import ConfigError, LexmillError
-from lexmill.jobs import masking
-from lexmill.jobs.run import STAGES, run, workspace_of
-from lexmill.report import balance, status, trace
+from lexmill.store.workspace import RELEASE, STAGES, Workspace
+
+# What a command needs beyond this it imports itself: Presidio, Dask and numba take two seconds, and `--help` needs none of them.
 
 app = typer.Typer(
     help="Turns raw Chinese legal text into de-identified, deduplicated, tokenised pretraining shards.",
@@ -43,6 +43,11 @@ def _out() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=_WIDTH_WITHOUT_TERMINAL)
 
 
+def _workspace(config: Path, settings: list[str] | None) -> Workspace:
+    loaded = configuration.load(config, tuple(settings or ()))
+    return Workspace(loaded.workspace_dir, loaded.run)
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"lexmill {version('lexmill')}")
@@ -61,7 +66,7 @@ def _root(
 @app.command("run")
 def run_command(
     config: ConfigFile,
-    until: Annotated[str, typer.Option(metavar="STAGE", help=f"Stop after this stage: {', '.join(STAGES)}.")] = "release",
+    until: Annotated[str, typer.Option(metavar="STAGE", help=f"Stop after this stage: {', '.join(STAGES)}.")] = RELEASE,
     settings: Settings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the balance as JSON.")] = False,
 ) -> None:
@@ -69,7 +74,10 @@ def run_command(
 
     Example: lexmill run data-samples/demo.toml --set tokenize.dp_width=8
     """
-    if until not in STAGES:
+    from lexmill.jobs.run import run
+    from lexmill.report import balance
+
+    if until not in (*STAGES, RELEASE):
         raise ConfigError(f"--until {until}: no such stage; there are {', '.join(STAGES)}")
     loaded = configuration.load(config, tuple(settings or ()))
     finished = run(loaded, until, Console(stderr=True))
@@ -89,7 +97,9 @@ def status_command(config: ConfigFile, settings: Settings = None) -> None:
 
     Example: lexmill status data-samples/demo.toml
     """
-    workspace = workspace_of(configuration.load(config, tuple(settings or ())))
+    from lexmill.report import status
+
+    workspace = _workspace(config, settings)
     table = Table(title=f"run {workspace.run}")
     for column in ("stage", "state", "parts", "docs out", "dropped", "quarantined"):
         table.add_column(column, justify="left" if column in ("stage", "state") else "right")
@@ -109,7 +119,9 @@ def trace_command(
 
     Example: lexmill trace data-samples/demo.toml 0123456789abcdef0123456789abcdef
     """
-    workspace = workspace_of(configuration.load(config, tuple(settings or ())))
+    from lexmill.report import trace
+
+    workspace = _workspace(config, settings)
     for row in trace.resolve(workspace, document):
         table = Table(title=f"{row['doc_id']} (source {row['source']}, file {row['file_number']})")
         for column in ("stage", "action", "rule", "twin", "value", "characters"):
@@ -128,6 +140,8 @@ def check_rules(
 
     Example: lexmill rules check my-rules/
     """
+    from lexmill import rules
+
     found = rules.load([folder.absolute()] if folder else [])
     for family, number in rules.count(found).items():
         typer.echo(f"{family}: {number} rules, all prove their examples")
@@ -144,6 +158,8 @@ def mask_command(
 
     Example: lexmill mask letters.jsonl --out masked.jsonl --policy spc2016
     """
+    from lexmill.jobs import masking
+
     failed = masking.mask_file(source, out, policy, doc_type)
     if failed:
         typer.echo(f"{failed} lines failed: see `error` in the output", err=True)

@@ -68,11 +68,6 @@ class _Cluster:
         return self._stack.enter_context(open_client(self._config.cluster, self._workspace.scratch))
 
 
-def workspace_of(config: Config) -> Workspace:
-    """The workspace of a run file."""
-    return Workspace(config.workspace_dir, config.run)
-
-
 def check_settings(config: Config, rule_set: RuleSet) -> None:
     """Raise ConfigError, with every fault at once, for settings that only rules, tokeniser or cluster can tell to be wrong."""
     faults = []
@@ -92,7 +87,7 @@ def run(config: Config, until: str, console: Console) -> Finished:
     """Bring every stage up to ``until`` up to date; raises the LexmillError that says how to go on."""
     rule_set = rules.load(config.rule_folders)
     check_settings(config, rule_set)
-    workspace = workspace_of(config)
+    workspace = Workspace(config.workspace_dir, config.run)
     started = time.time()
     with lock.held(workspace.root), ExitStack() as stack:
         files.make_private(workspace.run_folder)
