@@ -1,0 +1,96 @@
+"""Addresses: province, city and county stay (法释〔2016〕19号 art. 11 (1)), the rest is masked."""
+
+import re
+
+from lexmill.core.deid.spans import Span
+from lexmill.core.deid.tables import Address, DeidTables
+from lexmill.core.deid.zones import Zones, join
+
+_HAN = "\u4e00-\u9fa5"
+_STOP = '，,。；;、\n\x1e（()）“”"《》：:'
+_BLOCK = re.compile(f"[：:]?[ \u3000]?(?:于|在|地为|地是|为)?(?P<body>[^{_STOP}]{{3,64}})")
+_HINT = re.compile(r"[省市区县镇乡村路街道巷弄号室幢栋组旗州盟苑园庄寨屯里]")
+# Where an address in a sentence ends.
+_END = re.compile(r"[的内将被与和及向对至并后时]|附近|家中|住处|楼下|门口|登记|房屋")
+# Words after which 区 is no county.
+_NO_COUNTY = "小社园街片厂校库矿景辖地住"
+_DOOR = re.compile(
+    r"(?<=[路街道巷弄村区园苑庄里厦场寓楼同院])(?:第)?[0-9０-９]{1,5}(?:号|弄|幢|栋|座|单元|组|室)"
+    r"(?:[0-9０-９A-Za-z一二三四五六七八九十]{1,5}(?:号楼|号|弄|幢|栋|座|单元|室|房|楼|层|户|门)|[-－][0-9０-９]{1,4}){0,5}[0-9０-９]{0,5}(?:[-－][0-9０-９]{1,4})?"
+)
+_MASK = re.compile(r"某[0-9０-９甲-癸]*|[×*＊]+|[XxＸ]{2,}")
+_DIGIT = re.compile(r"[0-9０-９]")
+_UNIT = re.compile(r"(?:[镇乡村路街巷组苑园庄寨屯里厦社号室幢栋]|街道|小区|社区|农场|大道|公寓|广场)\Z")
+_SEX = re.compile(r"[，,（( ][男女](?![\u4e00-\u9fa5])")
+_LEFT = re.compile(f"[^{_HAN}0-9A-Za-z]|[在于到至从的将与和经由往向对是为有住给把被]|位于|来到|前往")
+
+
+class AddressScanner:
+    """Finds addresses by the words before them (``address`` rules) and by streets with numbers."""
+
+    def __init__(self, rules: DeidTables) -> None:
+        provinces = "|".join(rules.words("province"))
+        self._cues: dict[str, Address] = {}
+        for table in rules.address:
+            for cue in table.cues.split():
+                self._cues.setdefault(cue, table)
+        self._door_rule = next((table.id for table in rules.address if not table.cues), "")
+        words = "|".join(sorted(self._cues, key=lambda cue: (-len(cue), cue)))
+        self._cue = re.compile(f"(?:{words})(?![所址院宅房建])")
+        self._county = re.compile(
+            f"(?:(?:{provinces})(?:省|市|(?:壮族|回族|维吾尔)?自治区|特别行政区)?)?"
+            f"(?:(?!小区|社区)[{_HAN}]{{2,7}}?(?:自治州|地区|市|盟))?"
+            f"(?:[{_HAN}]{{1,8}}?(?:自治县|自治旗|(?<![{_NO_COUNTY}])区|县|旗|市))?"
+        )
+
+    def find(self, text: str, zones: Zones) -> list[Span]:
+        """The masked parts of all addresses, in no order; they may overlap."""
+        spans: list[Span] = []
+        for match in self._cue.finditer(text):
+            table = self._cues[match.group()]
+            block = _BLOCK.match(text, match.end())
+            if block is None or not _HINT.search(block["body"]):
+                continue
+            county = self._county_end(text, block.start("body"), block.end("body"))
+            stop = _END.search(text, county, block.end("body"))
+            self._add(
+                text,
+                county,
+                stop.start() if stop else block.end("body"),
+                table.id,
+                self._entity(text, match.start(), table),
+                zones,
+                spans,
+            )
+        if self._door_rule:
+            told = join((span.start, span.end) for span in spans)
+            known = Zones(*told, ())
+            for match in _DOOR.finditer(text):
+                if known.overlap(match.start(), match.end()):
+                    continue
+                low = max(0, match.start() - 24)
+                start = low
+                for stop in _LEFT.finditer(text, low, match.start()):
+                    start = stop.end()
+                self._add(text, self._county_end(text, start, match.end()), match.end(), self._door_rule, "ADDRESS", zones, spans)
+        return spans
+
+    @staticmethod
+    def _entity(text: str, cue: int, table: Address) -> str:
+        line = text[max(0, cue - 80, text.rfind("\n", 0, cue)) : cue]
+        return "ADDRESS" if _SEX.search(line) else table.entity
+
+    def _county_end(self, text: str, start: int, end: int) -> int:
+        county = self._county.match(text, start, end)
+        assert county is not None  # every part of it may be empty
+        return county.end()
+
+    @staticmethod
+    def _add(text: str, start: int, end: int, rule: str, entity: str, zones: Zones, spans: list[Span]) -> None:
+        rest = text[start:end].rstrip(" \u3000")
+        shown = _MASK.sub("", rest)
+        digits = _DIGIT.search(shown)
+        if len(rest) < 2 or (shown != rest and not digits) or zones.overlap(start, start + len(rest)):
+            return
+        if digits or _UNIT.search(rest):
+            spans.append(Span(start, start + len(rest), entity, rule))

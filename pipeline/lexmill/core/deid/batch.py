@@ -1,0 +1,90 @@
+"""De-identifies a batch of documents; what fails in any way is quarantined, never passed on."""
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+
+from lexmill.core.batch import Batch, Ledger, n_bytes
+from lexmill.core.deid import residual
+from lexmill.core.deid.detector import Detector
+from lexmill.core.deid.mask import Masked, mask_fields
+from lexmill.core.deid.spans import Replacement
+from lexmill.errors import DocumentError
+from lexmill.schema import DOCUMENT
+
+STAGE = "deidentify"
+RULE = "deid.mask"
+# Fields of the metadata that may name a person or hold a serial.
+_META_FIELDS = ("case_number", "court", "cause")
+
+
+def deidentify(table: pa.Table, detector: Detector) -> Batch:
+    """Mask text, title and metadata of every document of ``table`` (DOCUMENT_RAW); ``kept`` is in DOCUMENT.
+
+    A document is quarantined whose detection fails, and one in which the second look (``residual``) still finds a masked name or a
+    valid identifier.
+
+    One ``edit`` row a changed document says how many characters and bytes its text lost (negative: gained); the row of a
+    quarantined document carries those of its whole text.
+    """
+    ledger = Ledger(STAGE)
+    counts: Counter[str] = Counter()
+    kept = []
+    for row in table.to_pylist():
+        text = row["text"]
+        account = (row["doc_id"], row["source"], row["doc_type"])
+        try:
+            document, spans = _document(row, detector)
+        except DocumentError as error:
+            ledger.add(*account, "quarantine", error.rule, len(text), n_bytes(text))
+            continue
+        kept.append(document)
+        counts.update(f"masked.{span.entity}" for span in spans)
+        if document["text"] != text:
+            counts["documents.masked"] += 1
+            lost_chars = len(text) - len(document["text"])
+            ledger.add(*account, "edit", RULE, lost_chars, n_bytes(text) - n_bytes(document["text"]))
+    return Batch(pa.Table.from_pylist(kept, schema=DOCUMENT), ledger.table(), counts)
+
+
+def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], list[Replacement]]:
+    meta = row["meta"] or {}
+    fields = [row["text"], row["title"] or "", *(meta.get(name) or "" for name in _META_FIELDS)]
+    masked = mask_fields(fields, row["doc_type"], detector)
+    names = {
+        field[span.start : span.end]
+        for field, part in zip(fields, masked, strict=True)
+        for span in part.spans
+        if span.entity == "PERSON"
+    }
+    if residual.has_name(sorted(names), [part.text for part in masked]):
+        raise DocumentError("residual.name")
+    if any(residual.find_valid_identifiers(part.text) for part in masked):
+        raise DocumentError("residual.identifier")
+    text, title, *rest = masked
+    document = {name: row[name] for name in ("doc_id", "source", "doc_type")}
+    document["text"] = text.text
+    document["title"] = None if row["title"] is None else title.text
+    changed = {name: part.text for name, part in zip(_META_FIELDS, rest, strict=True) if meta.get(name) is not None}
+    document["meta"] = None if row["meta"] is None else {**meta, **changed}
+    document["segments"] = _remap(row["segments"], text)
+    return document, [span for part in masked for span in part.spans]
+
+
+def _remap(segments: list[dict[str, Any]] | None, masked: Masked) -> list[dict[str, Any]] | None:
+    """The segments at the offsets of the masked text; a border inside a mention moves to the mention's end."""
+    if segments is None:
+        return None
+    borders = sorted({segment[side] for segment in segments for side in ("start", "end")})
+    moved = {}
+    shift = 0
+    spans = iter(masked.spans)
+    span = next(spans, None)
+    for border in borders:
+        while span is not None and span.end <= border:
+            shift += len(span.replacement) - (span.end - span.start)
+            span = next(spans, None)
+        inside = span is not None and span.start < border
+        moved[border] = border + shift if not inside or span is None else span.start + shift + len(span.replacement)
+    return [{**segment, "start": moved[segment["start"]], "end": moved[segment["end"]]} for segment in segments]

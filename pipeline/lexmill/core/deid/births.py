@@ -1,0 +1,47 @@
+"""Birth dates: everything but the year is masked."""
+
+import re
+
+from lexmill.core.deid.spans import Span
+from lexmill.core.deid.tables import DeidTables
+
+# A birth date stands at most this far from the word that tells it.
+_REACH = 28
+_YEAR = re.compile("[0-9０-９〇零一二三四五六七八九]年|[0-9][-./]")
+_NUMERAL = "〇○零一二三四五六七八九"
+_PARTS = {
+    "{YEAR}": f"(?P<year>(?:1[89]|20|１[８９]|２０)[0-9０-９]{{2}}年|[一二][{_NUMERAL}]{{3}}年)",
+    "{MONTH}": "(?:[0-9０-９]{1,2}|[一二三四五六七八九十]{1,2})月",
+    "{DAY}": "(?:[0-9０-９]{1,2}|[一二三四五六七八九十]{1,3})日",
+    "{PLAIN}": "(?P<year>(?:1[89]|20)[0-9]{2}[-./])[0-9]{1,2}[-./][0-9]{1,2}(?![0-9])",
+}
+
+
+class BirthScanner:
+    """Finds birth dates by the ``birth_date`` rules; a span covers the whole date."""
+
+    def __init__(self, rules: DeidTables) -> None:
+        self._patterns = []
+        for table in rules.birth_date:
+            pattern = table.pattern
+            for mark, value in _PARTS.items():
+                pattern = pattern.replace(mark, value)
+            self._patterns.append((table.id, re.compile(pattern)))
+        self._trigger = re.compile("生|[男女][，,]")
+
+    def find(self, text: str) -> list[Span]:
+        """All birth dates, by place, then by rule; a date that two rules find stands twice."""
+        found: dict[Span, None] = {}
+        for hit in self._trigger.finditer(text):
+            window = text[max(0, hit.start() - _REACH) : hit.end() + _REACH]
+            if not _YEAR.search(window):
+                continue
+            for rule, pattern in self._patterns:
+                for match in pattern.finditer(text, max(0, hit.start() - _REACH), hit.end() + _REACH):
+                    found[Span(*match.span("date"), "BIRTH_DATE", rule)] = None
+        return list(found)
+
+    def year(self, rule: str, text: str, start: int, end: int) -> str:
+        """The year (with its sign) of the birth date that ``rule`` found at ``start:end``."""
+        pattern = next(pattern for id_, pattern in self._patterns if id_ == rule)
+        return next(match["year"] for match in pattern.finditer(text, max(0, start - 16)) if match.span("date") == (start, end))

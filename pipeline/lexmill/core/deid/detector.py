@@ -1,0 +1,86 @@
+"""Finds what a policy masks in one text, through Presidio's ``AnalyzerEngine``."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from lexmill.core.deid.recognizers import LANGUAGE, ROLE_KEY, RULE_KEY, build_engine
+from lexmill.core.deid.rules import DeidRules
+from lexmill.core.deid.spans import Span
+from lexmill.core.deid.surrogates import Surrogates
+from lexmill.core.deid.tables import Policy
+from lexmill.errors import DocumentError
+from lexmill.schema import DOC_TYPES
+
+AUTO = "auto"
+
+
+class Detector:
+    """Holds the engine and one policy; ``rules`` and ``policy`` are also what surrogates are made by."""
+
+    def __init__(self, rules: DeidRules, policy: str) -> None:
+        by_name = {table.name: table for table in rules.policy}
+        if policy not in by_name:
+            raise ValueError(f"unknown policy {policy!r}: choose one of {', '.join(sorted(by_name))}")
+        self.rules = rules
+        self.policy: Policy = by_name[policy]
+        self.engine: Any = build_engine(rules)
+        self.surrogates = Surrogates(rules)
+        self._roles = frozenset(self.policy.mask_roles)
+        # A surname that is a common word counts for nothing by its place alone.
+        weak = rules.characters("weak_surname")
+        surnames = "".join(char for char in rules.characters("surname") if char not in weak)
+        given = f"(?![{rules.characters('non_name')}])[\u4e00-\u9fa5]"
+        self._name_starts = re.compile(f"[{surnames}]{given}")
+        self._name_ends = re.compile(f"[{surnames}](?:{given}){{1,2}}\\Z")
+        self._not_names = frozenset(rules.words("not_a_name"))
+        self._keep = frozenset(self.policy.keep)
+
+    def detect(self, text: str, doc_type: str) -> list[Span]:
+        """What the policy masks in ``text``: sorted, disjoint spans.
+
+        Where findings overlap, the longest wins, then the first, then the entity's and the rule's name decide.
+        Raises DocumentError ``deid.detector_failed`` whatever goes wrong inside a recogniser.
+        """
+        if doc_type != AUTO and doc_type not in DOC_TYPES:
+            raise ValueError(f"unknown document type {doc_type!r}: choose one of {', '.join((AUTO, *DOC_TYPES))}")
+        try:
+            results = self.engine.analyze(text, LANGUAGE)
+            found = [
+                Span(result.start, result.end, result.entity_type, result.recognition_metadata.get(RULE_KEY, "recognizer"))
+                for result in results
+                if self._is_masked(result)
+            ]
+        except Exception:
+            # Presidio and a user's recogniser may raise anything, with text in its message: nothing of it may go on.
+            raise DocumentError("deid.detector_failed") from None
+        return _disjoint(found, len(text))
+
+    def may_show_more(self, output: str, ends: Iterable[tuple[int, int]]) -> bool:
+        """Whether names may come to light in masked text: surrogates (at ``ends``) part words more clearly than names do.
+
+        That changes how the neighbours read only where a possible surname stands right behind a surrogate or two or three
+        characters before one. Everything else that is looked at is the same for a name and its surrogate.
+        """
+        for start, end in ends:
+            behind = self._name_starts.match(output, end)
+            if behind is not None and behind.group() not in self._not_names:
+                return True
+            before = self._name_ends.search(output[max(0, start - 3) : start])
+            if before is not None and before.group()[:2] not in self._not_names:
+                return True
+        return False
+
+    def _is_masked(self, result: Any) -> bool:
+        role = result.recognition_metadata.get(ROLE_KEY)
+        return result.entity_type not in self._keep and (not role or role in self._roles)
+
+
+def _disjoint(spans: list[Span], length: int) -> list[Span]:
+    taken = bytearray(length)
+    kept = []
+    for span in sorted(spans, key=lambda span: (span.start - span.end, span)):
+        if taken.find(1, span.start, span.end) < 0:
+            taken[span.start : span.end] = b"\1" * (span.end - span.start)
+            kept.append(span)
+    return sorted(kept)

@@ -1,0 +1,126 @@
+"""Trade names of organisations: found by how they end, and by their short forms; then followed through the whole document."""
+
+import re
+from typing import NamedTuple
+
+from ahocorasick_rs import AhoCorasick, MatchKind
+
+from lexmill.core.deid.spans import Span
+from lexmill.core.deid.tables import DeidTables
+from lexmill.core.deid.zones import Zones
+
+_HAN = "\u4e00-\u9fa5"
+_REACH = 40
+_SHORT_FORM = "alias.short_form"
+# Read backwards: what a name is made of, with at most closed brackets in it.
+_BACKWARDS = re.compile(rf"(?:[{_HAN}A-Za-zＡ-Ｚ0-9·&＆]|[）)][{_HAN}A-Za-z]{{1,12}}[（(]){{1,{_REACH}}}")
+_BRANCH = re.compile(rf"(?:（[{_HAN}]{{2,8}}）)?[{_HAN}]{{0,14}}?(?:分公司|支公司|支行|分行|营业部|分理处|营业所)")
+# What stands before 公司 where no name does: 该公司, 本公司, …，公司.
+_NO_TRADE = frozenset("该本贵各的与和向对由将为在至是，。；、：（\n1234567890某×")
+# 商行政管理, 厂区, 厂房, 公司法 are no ends of names.
+_NO_END = frozenset("政区房家长商址法")
+_MASKED = re.compile(r"某|×|[XxＸ]{2}|[*＊]")
+_PLACE = re.compile(rf"[{_HAN}]{{2,8}}?(?:省|市|区|县|镇|乡|州)")
+_LEADING = re.compile(rf"[0-9]*(?:[（(][{_HAN}]{{1,12}}[）)])?")
+
+
+class _Kind(NamedTuple):
+    rule: str
+    entity: str
+
+
+class OrganisationScanner:
+    """Finds organisations by the ``organisation`` and ``alias`` rules."""
+
+    def __init__(self, rules: DeidTables) -> None:
+        self._kinds: dict[str, _Kind] = {}
+        for table in rules.organisation:
+            for suffix in table.suffixes.split():
+                self._kinds.setdefault(suffix, _Kind(table.id, table.entity))
+        self._suffixes = tuple(sorted(self._kinds, key=lambda word: (-len(word), word)))
+        self._suffix = AhoCorasick(list(self._suffixes), matchkind=MatchKind.LeftmostLongest)
+        boundary = rules.words("org_boundary")
+        self._single = re.compile(f"[{''.join(word for word in boundary if len(word) == 1)}]")
+        self._boundary = re.compile(
+            "|".join(sorted((word for word in boundary if len(word) > 1), key=lambda word: (-len(word), word)))
+        )
+        generic = sorted(rules.words("org_generic"), key=lambda word: (-len(word), word))
+        self._generic = re.compile(f"(?:{'|'.join(generic)}|[一二三四五六七八九十两几]+[家个])*\\Z")
+        self._verbs = frozenset(rules.characters("org_verb"))
+        provinces = "|".join(rules.words("province"))
+        self._province = re.compile(f"(?:{provinces})(?:省|市|自治区)?")
+        forms = [cue for table in rules.alias if table.id == _SHORT_FORM for cue in table.cues.split()]
+        self._short = re.compile(
+            f"(?:{'|'.join(sorted(forms, key=lambda cue: (-len(cue), cue)))})[为：:]?[ ]?[“\"‘']?"
+            f"(?P<name>[{_HAN}A-Za-z]{{2,14}})[”\"’']?(?=[）)，,；;。、])"
+        )
+
+    def kind(self, name: str) -> _Kind:
+        """The rule and entity that the end of ``name`` tells; a name without such an end is taken for a company's."""
+        for suffix in self._suffixes:
+            if name.endswith(suffix):
+                return self._kinds[suffix]
+        return next(iter(self._kinds.values()))
+
+    def find(self, text: str, zones: Zones) -> list[Span]:
+        """All mentions of organisations with a trade name, sorted and disjoint."""
+        names: dict[str, _Kind] = {}
+        full: dict[str, _Kind] = {}
+        ends: set[int] = set()
+        for index, suffix_start, suffix_end in self._suffix.find_matches_as_indexes(text):
+            suffix = self._suffixes[index]
+            start = self._start(text, suffix_start) if text[suffix_end : suffix_end + 1] not in _NO_END else None
+            if start is None or ("有限" not in suffix and not self._verbs.isdisjoint(text[start:suffix_start])):
+                continue
+            end = suffix_end
+            branch = _BRANCH.match(text, end)
+            if branch is not None and not self._single.search(branch.group()) and not self._boundary.search(branch.group()):
+                end = branch.end()
+            name = text[start:end]
+            if not zones.overlap(start, end):
+                full.setdefault(name, self._kinds[suffix])
+                ends.add(end)
+        for match in self._short.finditer(text):
+            name = match["name"]
+            if self._is_short_form(text, match.start(), name, ends) and not zones.overlap(*match.span("name")):
+                names.setdefault(name, _Kind(_SHORT_FORM, self.kind(name).entity))
+        names = {**full, **names}
+        if not names:
+            return []
+        keys = list(names)
+        spans = []
+        for index, start, end in AhoCorasick(keys, matchkind=MatchKind.LeftmostLongest).find_matches_as_indexes(text):
+            if not zones.overlap(start, end):
+                spans.append(Span(start, end, names[keys[index]].entity, names[keys[index]].rule))
+        return spans
+
+    def _start(self, text: str, suffix: int) -> int | None:
+        """Where the name begins that ends with the suffix at ``suffix``; None if there is no trade name."""
+        if suffix == 0 or text[suffix - 1] in _NO_TRADE:
+            return None
+        run = _BACKWARDS.match(text[max(0, suffix - _REACH) : suffix][::-1])
+        if run is None:
+            return None
+        before = run.group()[::-1]
+        start = suffix - len(before)
+        labelled = start > 0 and text[start - 1] in "：:“"
+        cut = 0
+        for word in self._boundary.finditer(before):
+            cut = word.end()
+        if not labelled:
+            for word in self._single.finditer(before, cut):
+                cut = word.end()
+        before = _LEADING.sub("", before[cut:], count=1)
+        trade = self._province.sub("", before, count=1)
+        place = _PLACE.match(trade)
+        if place:
+            trade = trade[place.end() :]
+        if len(trade) < 2 or self._generic.match(trade) or _MASKED.search(before):
+            return None
+        return suffix - len(before)
+
+    def _is_short_form(self, text: str, cue: int, name: str, ends: set[int]) -> bool:
+        if _MASKED.search(name) or self._generic.match(name):
+            return False
+        opening = max(text.rfind("（", max(0, cue - 24), cue), text.rfind("(", max(0, cue - 24), cue))
+        return opening in ends or (name.endswith("公司") and len(name) > 3)

@@ -1,0 +1,502 @@
+"""Names of natural persons: introduced by their part in the case, then followed through the whole document.
+
+The method is that of a reader: cue words (原告, 证人, 其妻, …的证言) point at names, each pointing is evidence for a
+string, a string with enough evidence is a name, and every mention of a name is masked, the longest name first.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, get_args
+
+from ahocorasick_rs import AhoCorasick, MatchKind
+
+from lexmill.core.deid.tables import DeidTables, PersonPattern, PersonRole
+from lexmill.core.deid.zones import Zones
+
+_HAN = "\u4e00-\u9fa5"
+_DOT = "·•・‧∙●"
+# Points of evidence; a string with ENOUGH of them is a name. Tuned on half of the labelled lower-court judgments.
+_ENOUGH = 4
+_REACH = 96
+_HEADING = 1500
+_ROLES: tuple[PersonRole, ...] = get_args(PersonRole)
+_MARKS = "，,。；;、（( \u3000\n）)"
+_NOTE = re.compile(r"(?:[（(][^（）()\n]{1,40}[）)])?[ \u3000\t]{0,4}[:：]?[ \u3000\t]{0,4}")
+_LIST = re.compile(r"(?:[（(][^（）()\n]{1,20}[）)])?(?:[、]|以及|[和与及])")
+_ITEM = re.compile(
+    rf"([{_HAN}{_DOT}]{{2,4}}?|[{_HAN}]{{1,6}}(?:[{_DOT}][{_HAN}]{{1,8}}){{1,3}})(?:（[^（）\n]{{1,12}}）)?(?=、|等人|的证言|的供述|的陈述|证言|证实)"
+)
+_DOTTED = re.compile(f"[{_DOT}]")
+_PART_RULE = "lexicon.name_part"
+_DOTTED_RULE = "lexicon.transliteration"
+_BLOCK = re.compile(f"[{_HAN}]{{2,12}}")
+_ALIAS = re.compile(r"[^“”\"‘’、和]{2,}")
+_MASK = re.compile(r"[某×*＊]|[XxＸ]{2}")
+_PARTY_DATA = re.compile(
+    r"[，,][男女][，,。；;（(]|[（(，,](?:男|女|曾用名|又名|绰号|外号|别名|化名|系|原审|一审|反诉|下称|以下)"
+)
+
+
+class PersonSpan(NamedTuple):
+    """One mention: ``role`` is the person's part in the whole document, ``rule`` what introduced the name.
+
+    ``entity`` is ORGANISATION for what stands like a name but is the short form of a company (泽沛 where 泽沛公司 occurs).
+    """
+
+    start: int
+    end: int
+    entity: str
+    rule: str
+    role: PersonRole
+
+
+@dataclass(slots=True)
+class _Evidence:
+    points: int
+    rule: str
+    role: PersonRole
+
+    def add(self, points: int, rule: str, role: PersonRole) -> None:
+        if points > self.points:
+            self.rule = rule
+        self.points += points
+        if _ROLES.index(role) > _ROLES.index(self.role):
+            self.role = role
+
+
+class _Cue(NamedTuple):
+    rule: str
+    role: PersonRole
+    strength: str
+    guardian: bool
+
+
+class _Name(NamedTuple):
+    """``clean``: what follows cannot belong to a name; ``known``: it begins with a surname that is not a common word."""
+
+    end: int
+    clean: bool
+    known: bool
+
+
+_Add = Callable[[int, int, int, str, PersonRole], None]
+
+
+def _fill(table: PersonPattern, surnames: str, compounds: tuple[str, ...], given: str) -> tuple[PersonPattern, re.Pattern[str]]:
+    name = (
+        f"(?:(?:{'|'.join(compounds)})(?:{given}){{1,2}}|[{surnames}](?:{given}){{1,2}}"
+        f"|[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}})"
+    )
+    pattern = table.pattern
+    for mark, value in {"{NAMES}": f"{name}(?:、{name}){{0,9}}", "{NAME}": name, "{HAN}": _HAN, "{SURNAMES}": surnames}.items():
+        pattern = pattern.replace(mark, value)
+    return table, re.compile(pattern)
+
+
+def _is_han(text: str, at: int) -> bool:
+    return "\u4e00" <= text[at : at + 1] <= "\u9fa5"
+
+
+class PersonScanner:
+    """Finds persons by the ``role``, ``person_pattern`` and ``alias`` rules and the lexicons."""
+
+    def __init__(self, rules: DeidTables) -> None:
+        surnames = rules.characters("surname")
+        compounds = rules.words("compound_surname")
+        non_name = rules.characters("non_name")
+        transliterated = f"[{rules.characters('transliteration')}]"
+        self._dotted = re.compile(f"[{_DOT}](?<={transliterated}.)(?={transliterated}{{2}})")
+        self._before_dot = re.compile(f"{transliterated}{{1,8}}")
+        self._after_dot = re.compile(f"{transliterated}{{1,10}}(?:[{_DOT}]{transliterated}{{2,10}}){{0,3}}")
+        self._parts = AhoCorasick(list(rules.words("name_part")), matchkind=MatchKind.LeftmostLongest)
+        self._protected_case = [re.compile(table.pattern) for table in rules.protected_case]
+        self._alias_rule = next((table.id for table in rules.alias if table.id == "alias.person"), "")
+        aliases = [cue for table in rules.alias if table.id == "alias.person" for cue in table.cues.split()]
+        quoted, plain = '[“"‘][^“”"‘’\\n]{1,8}[”"’]', f"[{_HAN}{_DOT}]{{2,8}}"
+        self._alias = re.compile(
+            f"(?:{'|'.join(aliases)})[为叫是：:]?[ ]?"
+            f"(?P<names>{quoted}(?:[、和]{quoted}){{0,4}}|{plain}(?:、{plain}){{0,4}}(?=[）)，,；;。]))"
+        )
+        never = rules.characters("never_name")
+        self._never = frozenset(never)
+        plain = f"(?![{never}])[{_HAN}]"
+        self._surnames = frozenset(surnames)
+        self._weak = frozenset(rules.characters("weak_surname"))
+        self._compound = frozenset(compounds)
+        self._not_names = frozenset(rules.words("not_a_name"))
+        self._followers = frozenset(rules.words("follower"))
+        self._non_name = frozenset(non_name)
+        # No name begins so, whatever the cue; a colon or a bracket may stand between.
+        self._no_start = (self._non_name | self._never) - self._surnames | frozenset("，。；、：,.;”》）)\n")
+        self._no_cue = self._no_start - frozenset("：:")
+        self._places = rules.words("place_end")
+        given = f"(?![{non_name}])[{_HAN}]"
+        self._given = re.compile(f"(?:{given}){{1,7}}")
+        self._body = re.compile("|".join(rules.words("org_end")))
+        self._stretch = re.compile(f"(?:{plain}){{2,8}}[（(][{_HAN}]{{2,4}}[）)](?:{plain}){{2,20}}|(?:{plain}){{4,30}}")
+        self._foreign = re.compile(f"[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}}")
+        self._patterns = [_fill(table, surnames, compounds, plain) for table in rules.person_pattern]
+        self._patterns_at = [
+            (table, re.compile(table.trigger.replace("{HAN}", _HAN)), pattern) for table, pattern in self._patterns
+        ]
+        self._pattern_rules = frozenset(table.id for table in rules.person_pattern)
+        after: dict[str, _Cue] = {}
+        self._leads: dict[str, str] = {}
+        self._acts: dict[str, str] = {}
+        around: dict[str, str] = {}
+        frames: dict[str, dict[str, _Cue]] = {}
+        for role in rules.role:
+            for word in role.cues.split():
+                if role.side == "frame":
+                    opening, _, closing = word.partition("…")
+                    frames.setdefault(closing, {})[opening] = _Cue(role.id, role.role, role.strength, guardian=False)
+                elif role.strength != "weak" or role.id == "role.signatory":
+                    after.setdefault(word, _Cue(role.id, role.role, role.strength, word in ("法定代理人", "监护人")))
+                else:
+                    {"after": self._leads, "before": self._acts, "around": around}[role.side].setdefault(word, role.id)
+        self._cues = tuple(after.values())
+        self._cue_words = AhoCorasick(list(after), matchkind=MatchKind.LeftmostLongest)
+        self._closings = AhoCorasick(list(frames), matchkind=MatchKind.LeftmostLongest)
+        self._frames = tuple((tuple(openings), tuple(openings.values())) for openings in frames.values())
+        self._repeated = around
+        left = "".join(dict.fromkeys([*around, *(word[-1] for word in self._leads)]))
+        self._plain = re.compile(f"(?:{plain})+")
+        # The class comes first so that the engine can skip by it; the look-behind then asks for a clean left side.
+        self._candidate = re.compile(f"[{surnames}{''.join(word[0] for word in compounds)}](?={given})(?<!(?![{left}])[{_HAN}].)")
+
+    # Reading one name
+
+    def _is_known(self, text: str, start: int) -> bool:
+        return text[start : start + 2] in self._compound or (text[start] in self._surnames and text[start] not in self._weak)
+
+    def _is_word(self, name: str) -> bool:
+        return name[:2] in self._not_names or name[:3] in self._not_names or name.endswith(self._places)
+
+    def _name_at(self, text: str, start: int) -> _Name | None:
+        """The Chinese name that begins at ``start``, if one can."""
+        foreign = self._foreign.match(text, start) if _DOTTED.search(text, start + 1, start + 11) else None
+        if foreign:
+            return _Name(self._foreign_end(text, foreign), clean=True, known=True)
+        compound = text[start : start + 2] in self._compound
+        if not compound and text[start] not in self._surnames:
+            return None
+        known = compound or text[start] not in self._weak
+        given = self._given.match(text, start + 1 + compound)
+        if given is None:
+            return self._odd_name_at(text, start, known)
+        shortest = start + 2 + compound
+        for end in (shortest, shortest + 1):
+            if end <= given.end() and text[end : end + 2] in self._followers:
+                return _Name(end, clean=True, known=known)
+        third = text[shortest : shortest + 1]
+        if given.end() == shortest and third in self._non_name and third not in self._never and not _is_han(text, shortest + 1):
+            return _Name(shortest + 1, clean=True, known=known)
+        if given.end() <= shortest + 1:
+            return _Name(given.end(), clean=not text.startswith(self._places, given.end()), known=known)
+        return _Name(shortest + 1, clean=False, known=known)
+
+    def _odd_name_at(self, text: str, start: int, known: bool) -> _Name | None:
+        """A name of three characters whose second mostly stands outside names (向, 前, 若)."""
+        end = start + 3
+        second = text[start + 1 : start + 2]
+        if second not in self._non_name or second in self._never or text[start + 1 : end] in self._followers:
+            return None
+        given = self._given.match(text, start + 2)
+        if given is None or given.end() != end or (_is_han(text, end) and text[end] not in self._non_name):
+            return None
+        return _Name(end, clean=True, known=known)
+
+    def _foreign_end(self, text: str, match: re.Match[str]) -> int:
+        # A transliteration may hold characters of non_name (提, 合); only such as also stand before names end it.
+        last = max(match.group().rfind(dot) for dot in _DOT) + 1 + match.start()
+        for at in range(last + 2, match.end()):
+            if (text[at] in self._repeated and text[at] in self._non_name) or text[at : at + 2] in self._followers:
+                return at
+        return match.end()
+
+    def _name_before(self, text: str, end: int) -> int | None:
+        """Where the Chinese name begins that ends at ``end`` before a mark of enumeration, if one can."""
+        for length in (4, 3, 2):
+            start = end - length
+            if start < 1 or (text[start:end][:2] in self._compound) != (length == 4):
+                continue
+            if length < 4 and text[start] not in self._surnames:
+                continue
+            given = self._given.match(text, start + 1)
+            if given is None or given.end() < end or self._is_word(text[start:end]):
+                continue
+            left = text[start - 1]
+            if not "\u4e00" <= left <= "\u9fa5" or left in self._repeated or left in "人员者":
+                return start
+        return None
+
+    # Collecting evidence
+
+    def _collect(self, text: str, zones: Zones) -> dict[str, _Evidence]:
+        found: dict[str, _Evidence] = {}
+
+        def add(start: int, end: int, points: int, rule: str, role: PersonRole) -> None:
+            name = text[start:end]
+            if zones.overlap(start, end) or _MASK.search(name):
+                return
+            if name in found:
+                found[name].add(points, rule, role)
+            else:
+                found[name] = _Evidence(points, rule, role)
+
+        for table, trigger, pattern in self._patterns_at:
+            for hit in trigger.finditer(text):
+                for match in pattern.finditer(text, max(0, hit.start() - _REACH), min(len(text), hit.end() + _REACH)):
+                    for group in match.groupdict():
+                        at = match.start(group)
+                        for name in match[group].split("、"):
+                            if len(name) > 1 and (self._is_known(text, at) or not self._is_word(name)):
+                                # A pattern takes as much as a name may hold, so the crime or the dispute may begin inside it.
+                                read = self._name_at(text, at)
+                                length = min(len(name), read.end - at) if read is not None and read.clean else len(name)
+                                add(at, at + length, _ENOUGH, table.id, table.role)
+                            at += len(name) + 1
+        party: str | None = None
+        for index, _, cue_end in self._cue_words.find_matches_as_indexes(text):
+            party = self._read_after(text, self._cues[index], cue_end, add, found, party)
+        self._collect_framed(text, add)
+        self._collect_foreign(text, add)
+        self._collect_weak(text, add)
+        for match in self._alias.finditer(text):
+            for alias in _ALIAS.finditer(match["names"]):
+                start = match.start("names") + alias.start()
+                quoted = text[start - 1] in '“"‘'
+                if (
+                    (quoted or self._never.isdisjoint(alias.group()))
+                    and not _MASK.search(alias.group())
+                    and not self._is_word(alias.group())
+                ):
+                    add(start, start + len(alias.group()), _ENOUGH, self._alias_rule, "mention")
+        return found
+
+    def _collect_framed(self, text: str, add: _Add) -> None:
+        """Names between two words that together leave no doubt: 经 X 联系, 乘坐 X 驾驶."""
+        for index, end, _ in self._closings.find_matches_as_indexes(text):
+            openings, cues = self._frames[index]
+            for length in (3, 2, 4):
+                start = end - length
+                if start < 1 or not self._is_full_name(text, start, end):
+                    continue
+                opening = next((at for at, word in enumerate(openings) if text.endswith(word, 0, start)), None)
+                if opening is not None:
+                    add(start, end, _ENOUGH, cues[opening].rule, cues[opening].role)
+                    break
+
+    def _is_full_name(self, text: str, start: int, end: int) -> bool:
+        """Whether ``start:end`` is a surname and one or two characters more, and no word."""
+        compound = text[start : start + 2] in self._compound
+        if not (compound or text[start] in self._surnames) or not 1 <= end - start - 1 - compound <= 2:
+            return False
+        return self._plain.fullmatch(text, start + 1, end) is not None and not self._is_word(text[start:end])
+
+    def _collect_foreign(self, text: str, add: _Add) -> None:
+        """Names that tell themselves: transliterations around a dot, and two or more morphemes of Tibetan and Mongolian names."""
+        at = 0
+        for dot in self._dotted.finditer(text):
+            if dot.start() < at:
+                continue
+            before = self._before_dot.match(text[max(at, dot.start() - 8) : dot.start()][::-1])
+            after = self._after_dot.match(text, dot.end())
+            assert before is not None  # the pattern of the dot asks for both
+            assert after is not None
+            at = after.end()
+            add(dot.start() - before.end(), at, _ENOUGH, _DOTTED_RULE, "mention")
+        parts = [(start, end) for _, start, end in self._parts.find_matches_as_indexes(text)]
+        names: list[tuple[int, int]] = []
+        for (start, end), (after, last) in pairwise(parts):
+            if end != after:
+                continue
+            if names and names[-1][1] == end:
+                start = names.pop()[0]
+            names.append((start, last))
+        for start, end in names:
+            if not text.startswith(self._places, end):
+                add(start, end, _ENOUGH, _PART_RULE, "mention")
+
+    def _collect_weak(self, text: str, add: _Add) -> None:
+        """Evidence from the story: each new pair of neighbours is a point, words that only concern people are two more."""
+        seen: set[tuple[str, str, str]] = set()
+        for match in self._candidate.finditer(text):
+            start = match.start()
+            if text[start : start + 2] in self._not_names:
+                continue
+            name = self._name_at(text, start)
+            if name is None or not name.clean or self._is_word(text[start : name.end]):
+                continue
+            lead = self._leads.get(text[start - 2 : start]) or self._leads.get(text[start - 3 : start])
+            if lead is None and _is_han(text, start - 1) and text[start - 1] not in self._repeated:
+                continue
+            act = self._acts.get(text[name.end : name.end + 2])
+            mark = (text[start : name.end], text[start - 1 : start], text[name.end : name.end + 1])
+            points = 2 * (lead is not None) + 2 * (act is not None) + (mark not in seen)
+            if name.known and (lead or act):
+                points += 1
+            if points and not name.known:
+                points -= 1
+            seen.add(mark)
+            add(start, name.end, points, lead or act or self._repeated["与"], "mention")
+
+    def _read_after(self, text: str, cue: _Cue, at: int, add: _Add, found: dict[str, _Evidence], party: str | None) -> str | None:
+        if text[at : at + 1] in self._no_cue and not self._begins_name(text, at):
+            return party
+        weak = cue.strength == "weak"
+        labelled = False
+        if not weak or text[at : at + 1] in "：:（(":
+            note = _NOTE.match(text, at)
+            assert note is not None  # every part of the pattern may be empty
+            labelled = ":" in note.group() or "：" in note.group()
+            at = note.end()
+        if text[at : at + 1] in self._no_start and not self._begins_name(text, at):
+            return party
+        first = True
+        while at < len(text):
+            end, points = self._judge(text, at, cue.strength, labelled if first else False, first)
+            item = None if first else _ITEM.match(text, at)
+            if item is not None and (not points or end != item.end(1)) and not self._is_body(text, at):
+                # A whole item of a list of names need not begin with a surname.
+                end, points = item.end(1), 0 if self._is_word(item.group(1)) else _ENOUGH
+            if not points:
+                return party
+            add(at, end, points, cue.rule, cue.role)
+            if cue.guardian and party in found:
+                found[party].role = "protected"
+            if cue.role == "party":
+                party = text[at:end]
+            follow = _LIST.match(text, end)
+            if follow is None:
+                return party
+            at = follow.end()
+            first = False
+        return party
+
+    def _begins_name(self, text: str, at: int) -> bool:
+        """Whether a name begins at ``at`` whose first character begins no other name: 令狐, 约翰·…"""
+        if text[at : at + 2] in self._compound:
+            return True
+        return text[at] not in self._never and text[at] not in self._repeated and self._foreign.match(text, at) is not None
+
+    def _is_body(self, text: str, start: int) -> bool:
+        """Whether an organisation or a public body begins at ``start``: a stretch without function words that ends like one."""
+        stretch = self._stretch.match(text, start)
+        return stretch is not None and self._body.search(text, start + 2, stretch.end()) is not None
+
+    def _judge(self, text: str, at: int, strength: str, labelled: bool, first: bool) -> tuple[int, int]:
+        """Where the name at ``at`` after a cue ends, and how many points it gets; none if it is no name."""
+        name = self._name_at(text, at)
+        if strength == "weak" and not labelled:
+            return (name.end, 1) if name is not None and first and not self._is_word(text[at : name.end]) else (at, 0)
+        word = _BLOCK.match(text, at)
+        if word is None:
+            return (name.end, _ENOUGH) if name is not None else (at, 0)
+        block = word.end()
+        length = block - at
+        after = text[block : block + 1]
+        if self._is_body(text, at):
+            return at, 0
+        if 2 <= length <= 8 and _PARTY_DATA.match(text, block) and (labelled or not self._is_word(text[at:block])):
+            return block, _ENOUGH
+        if name is not None and (name.clean or not labelled) and (labelled or not self._is_word(text[at : name.end])):
+            if name.clean and (
+                name.known or labelled or text[name.end : name.end + 1] in _MARKS or text[name.end : name.end + 2] in self._acts
+            ):
+                return name.end, _ENOUGH
+            return name.end, 2 if name.known else 1
+        if self._is_word(text[at:block]) or self._is_word(text[at : at + 3]):
+            return at, 0
+        # Names of any kind (rare surnames, minorities, words), where the line leaves little doubt.
+        ends_line = (labelled and after in _MARKS) or after in "、（(" or (strength == "likely" and after in "\n\u3000")
+        given = self._given.match(text, at)
+        if ends_line and given is not None and given.end() == block and length <= 6:
+            return block, _ENOUGH if labelled or length > 2 else 2
+        return at, 0
+
+    # From evidence to mentions
+
+    def is_protected_case(self, text: str) -> bool:
+        """Whether the heading of ``text`` names a cause whose parties 法释〔2016〕19号 art. 8 hides."""
+        return any(pattern.search(text, 0, _HEADING) for pattern in self._protected_case)
+
+    def find(self, text: str, zones: Zones) -> list[PersonSpan]:
+        """All mentions of persons, sorted and disjoint."""
+        found = self._collect(text, zones)
+        names = {name: evidence for name, evidence in found.items() if evidence.points >= _ENOUGH}
+        for name in self._overlong(text, names):
+            del names[name]
+        spans: list[PersonSpan] = []
+        for _ in range(12):
+            if not names:
+                return []
+            spans = self._mentions(text, names, zones)
+            more = self._neighbours(text, spans, names, zones)
+            if not more:
+                break
+            names.update(more)
+        if self.is_protected_case(text):
+            return [span._replace(role="protected") if span.role == "party" else span for span in spans]
+        return spans
+
+    def _overlong(self, text: str, names: dict[str, _Evidence]) -> list[str]:
+        """Names a title pattern made too long (X 妨 of X 妨害公务): they stand once, and another name begins them."""
+        return [
+            name
+            for name, evidence in names.items()
+            if evidence.rule in self._pattern_rules
+            and any(name[:length] in names for length in range(2, len(name)))
+            and text.count(name) == 1
+        ]
+
+    def _mentions(self, text: str, names: dict[str, _Evidence], zones: Zones) -> list[PersonSpan]:
+        keys = list(names)
+        entities = ["ORGANISATION" if f"{name}公司" in text else "PERSON" for name in keys]
+        spans = []
+        for index, start, end in AhoCorasick(keys, matchkind=MatchKind.LeftmostLongest).find_matches_as_indexes(text):
+            # Two characters may stand in the name of a court (高明区人民法院) by chance, three hardly do.
+            if end - start < 3 and zones.overlap(start, end):
+                continue
+            evidence = names[keys[index]]
+            spans.append(PersonSpan(start, end, entities[index], evidence.rule, evidence.role))
+        return spans
+
+    def _neighbours(self, text: str, spans: list[PersonSpan], names: dict[str, _Evidence], zones: Zones) -> dict[str, _Evidence]:
+        """Names in one list with a known name: a whole item between two marks of enumeration need not begin with a surname."""
+        more: dict[str, _Evidence] = {}
+        for span in spans:
+            follow = _LIST.match(text, span.end)
+            if follow is not None and follow.group()[-1] == "、" and follow.end() < len(text):
+                start = follow.end()
+                name = self._name_at(text, start)
+                item = _ITEM.match(text, start)
+                if (
+                    item is not None
+                    and (name is None or not name.clean or name.end == item.end(1))
+                    and not self._is_body(text, start)
+                ):
+                    self._take(text, start, item.end(1), span, names, zones, more)
+                elif name is not None and name.clean and name.known:
+                    self._take(text, start, name.end, span, names, zones, more)
+            if span.start and text[span.start - 1] == "、":
+                begin = self._name_before(text, span.start - 1)
+                if begin is not None and self._is_known(text, begin):
+                    self._take(text, begin, span.start - 1, span, names, zones, more)
+        return more
+
+    def _take(
+        self,
+        text: str,
+        start: int,
+        end: int,
+        by: PersonSpan,
+        names: dict[str, _Evidence],
+        zones: Zones,
+        more: dict[str, _Evidence],
+    ) -> None:
+        name = text[start:end]
+        if name not in names and not _MASK.search(name) and not self._is_word(name) and not zones.overlap(start, end):
+            more.setdefault(name, _Evidence(_ENOUGH, by.rule, by.role))

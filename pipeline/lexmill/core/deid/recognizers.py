@@ -1,0 +1,193 @@
+"""The scanners as Presidio recognisers, and the engine that gives them the zones of a text.
+
+Presidio ships nothing for China and no Chinese model, so its NoOp engine is the base: it loads and downloads nothing.
+"""
+
+from typing import Any
+
+from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerRegistry, RecognizerResult
+from presidio_analyzer.context_aware_enhancers import ContextAwareEnhancer
+from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
+
+from lexmill.core.deid.addresses import AddressScanner
+from lexmill.core.deid.births import BirthScanner
+from lexmill.core.deid.identifiers import IdentifierScanner
+from lexmill.core.deid.organisations import OrganisationScanner
+from lexmill.core.deid.persons import PersonScanner
+from lexmill.core.deid.spans import Span
+from lexmill.core.deid.tables import DeidTables
+from lexmill.core.deid.zones import Zones, ZoneScanner
+
+LANGUAGE = "zh"
+RULE_KEY = "rule"
+ROLE_KEY = "role"
+CASE_NUMBER_RULE = "case_number.serial"
+_DIGITS = frozenset("0123456789０１２３４５６７８９")
+
+
+class LegalArtifacts(NlpArtifacts):
+    """Presidio's artifacts with the zones of the text."""
+
+    def __init__(self, empty: NlpArtifacts, zones: Zones) -> None:
+        self.__dict__.update(empty.__dict__)
+        self.zones = zones
+
+
+class LegalNlpEngine(NoOpNlpEngine):
+    """Presidio's NoOp engine that also finds case numbers, statutes and public bodies, once for all recognisers."""
+
+    def __init__(self, zones: ZoneScanner) -> None:
+        super().__init__([{"lang_code": LANGUAGE, "model_name": "no_op"}])
+        self._zones = zones
+        self.load()
+        self._empty = super().process_text("", LANGUAGE)
+
+    def process_text(self, text: str, language: str) -> LegalArtifacts:
+        """The zones of ``text``; no tokens, no lemmas."""
+        self._validate_loaded_language(language)
+        return LegalArtifacts(self._empty, self._zones.scan(text))
+
+
+class PassThrough(ContextAwareEnhancer):
+    """Returns the results as they are: cue words are judged inside the recognisers (the default enhancer copies every result)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            context_similarity_factor=0, min_score_with_context_similarity=0, context_prefix_count=0, context_suffix_count=0
+        )
+
+    def enhance_using_context(
+        self,
+        text: str,  # noqa: ARG002
+        raw_results: list[RecognizerResult],
+        nlp_artifacts: NlpArtifacts,  # noqa: ARG002
+        recognizers: list[EntityRecognizer],  # noqa: ARG002
+        context: list[str] | None = None,  # noqa: ARG002
+    ) -> list[RecognizerResult]:
+        """``raw_results``, unchanged."""
+        return raw_results
+
+
+class _Result(RecognizerResult):
+    """Presidio's result with a hash of its fields instead of one of a formatted string: its engine hashes every result."""
+
+    def __hash__(self) -> int:
+        return hash((self.start, self.end, self.entity_type))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecognizerResult) and (self.start, self.end, self.entity_type, self.score) == (
+            other.start,
+            other.end,
+            other.entity_type,
+            other.score,
+        )
+
+
+class _Recognizer(EntityRecognizer):
+    """What ours have in common: Chinese, nothing to load, one shared metadata table a rule."""
+
+    def __init__(self, entities: list[str]) -> None:
+        self._metadata: dict[tuple[str, str], dict[str, str]] = {}
+        super().__init__(supported_entities=entities, supported_language=LANGUAGE)
+
+    def load(self) -> None:
+        """Nothing to load."""
+
+    def _result(self, start: int, end: int, entity: str, rule: str, role: str = "") -> RecognizerResult:
+        metadata = self._metadata.get((rule, role))
+        if metadata is None:
+            metadata = {
+                RecognizerResult.RECOGNIZER_NAME_KEY: self.name,
+                RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
+                RULE_KEY: rule,
+                ROLE_KEY: role,
+            }
+            self._metadata[(rule, role)] = metadata
+        return _Result(entity, start, end, 1.0, None, metadata)
+
+    def _results(self, spans: list[Span]) -> list[RecognizerResult]:
+        return [self._result(span.start, span.end, span.entity, span.rule) for span in spans]
+
+
+class CaseNumberRecognizer(_Recognizer):
+    """The serials of case numbers, own and cited; a serial without digits is masked already."""
+
+    def __init__(self) -> None:
+        super().__init__(["CASE_NUMBER"])
+
+    def analyze(self, text: str, entities: list[str], nlp_artifacts: LegalArtifacts) -> list[RecognizerResult]:  # noqa: ARG002
+        """All serials that still show a digit."""
+        return [
+            self._result(number.serial_start, number.serial_end, "CASE_NUMBER", CASE_NUMBER_RULE)
+            for number in nlp_artifacts.zones.case_numbers
+            if not _DIGITS.isdisjoint(text[number.serial_start : number.serial_end])
+        ]
+
+
+class IdentifierRecognizer(_Recognizer):
+    """Numbers and codes."""
+
+    def __init__(self, rules: DeidTables) -> None:
+        self._scanner = IdentifierScanner(rules)
+        super().__init__(sorted({table.entity for table in rules.identifier} | {table.entity for table in rules.certificate}))
+
+    def analyze(self, text: str, entities: list[str], nlp_artifacts: LegalArtifacts) -> list[RecognizerResult]:  # noqa: ARG002
+        """All identifiers."""
+        return self._results(self._scanner.find(text, nlp_artifacts.zones))
+
+
+class PersonRecognizer(_Recognizer):
+    """Names of natural persons, with their role in the metadata, and short forms of companies that look like names."""
+
+    def __init__(self, rules: DeidTables) -> None:
+        self._scanner = PersonScanner(rules)
+        super().__init__(["PERSON", "ORGANISATION"])
+
+    def analyze(self, text: str, entities: list[str], nlp_artifacts: LegalArtifacts) -> list[RecognizerResult]:  # noqa: ARG002
+        """All mentions of persons."""
+        return [
+            self._result(span.start, span.end, span.entity, span.rule, span.role if span.entity == "PERSON" else "")
+            for span in self._scanner.find(text, nlp_artifacts.zones)
+        ]
+
+
+class OrganisationRecognizer(_Recognizer):
+    """Trade names of organisations."""
+
+    def __init__(self, rules: DeidTables) -> None:
+        self._scanner = OrganisationScanner(rules)
+        super().__init__(sorted({table.entity for table in rules.organisation}))
+
+    def analyze(self, text: str, entities: list[str], nlp_artifacts: LegalArtifacts) -> list[RecognizerResult]:  # noqa: ARG002
+        """All mentions of organisations."""
+        return self._results(self._scanner.find(text, nlp_artifacts.zones))
+
+
+class PlaceAndBirthRecognizer(_Recognizer):
+    """Addresses and birth dates: what a party header says of a person."""
+
+    def __init__(self, rules: DeidTables) -> None:
+        self._addresses = AddressScanner(rules)
+        self._births = BirthScanner(rules)
+        super().__init__(["ADDRESS", "ORG_ADDRESS", "BIRTH_DATE"])
+
+    def analyze(self, text: str, entities: list[str], nlp_artifacts: LegalArtifacts) -> list[RecognizerResult]:  # noqa: ARG002
+        """All addresses and birth dates."""
+        return self._results(self._addresses.find(text, nlp_artifacts.zones) + self._births.find(text))
+
+
+def build_engine(rules: DeidTables) -> Any:
+    """Presidio's ``AnalyzerEngine`` for Chinese with our recognisers, and nothing to download."""
+    recognizers = [
+        CaseNumberRecognizer(),
+        IdentifierRecognizer(rules),
+        PersonRecognizer(rules),
+        OrganisationRecognizer(rules),
+        PlaceAndBirthRecognizer(rules),
+    ]
+    return AnalyzerEngine(
+        registry=RecognizerRegistry(recognizers=recognizers, supported_languages=[LANGUAGE]),
+        nlp_engine=LegalNlpEngine(ZoneScanner(rules)),
+        supported_languages=[LANGUAGE],
+        context_aware_enhancer=PassThrough(),
+    )

@@ -1,0 +1,95 @@
+"""What stands for a mention: 张某1, 某某公司1, ×××: numbered by first appearance, never equal to a mask that is there already.
+
+法释〔2016〕19号 art. 9: the surname and 某; minority and transliterated names keep their first character; people whose masks
+would be equal get Arabic digits. Nothing is keyed and nothing is stored: the numbers follow from the text alone.
+"""
+
+import re
+from collections.abc import Iterable
+
+from lexmill.core.deid.births import BirthScanner
+from lexmill.core.deid.recognizers import CASE_NUMBER_RULE
+from lexmill.core.deid.spans import Replacement, Span
+from lexmill.core.deid.tables import DeidTables
+
+_BLANK = re.compile(r"[ \u3000\t]")
+_DOT = re.compile(r"[·•・‧∙●]")
+_STEMS = "甲乙丙丁戊己庚辛壬癸"
+_WIDTH = str.maketrans("０１２３４５６７８９", "0123456789")
+_UNKNOWN = "×××"
+
+
+class Surrogates:
+    """Chooses replacements by the rules; one object serves any number of texts."""
+
+    def __init__(self, rules: DeidTables) -> None:
+        self._compounds = frozenset(rules.words("compound_surname"))
+        self._surnames = frozenset(rules.characters("surname")) - frozenset(rules.characters("rare_surname"))
+        self._fixed = {table.id: (table.keep, table.surrogate) for table in rules.identifier}
+        self._fixed |= {table.id: (0, table.surrogate) for table in rules.certificate}
+        self._fixed |= {table.id: (0, "×××") for table in rules.address}
+        self._fixed[CASE_NUMBER_RULE] = (0, "×")
+        self._births = BirthScanner(rules)
+        self._dates = {table.id: table.surrogate for table in rules.birth_date}
+        self._aliases = frozenset(table.id for table in rules.alias)
+        self._organisations = {table.id: table.surrogate for table in rules.organisation}
+        self._suffixes = sorted(
+            ((suffix, table.surrogate) for table in rules.organisation for suffix in table.suffixes.split()),
+            key=lambda item: (-len(item[0]), item[0]),
+        )
+
+    def choose(self, text: str, spans: Iterable[Span]) -> tuple[Replacement, ...]:
+        """One replacement a span (sorted, disjoint, as given); those that would change nothing are left out."""
+        spans = tuple(spans)
+        # A digit right after the mention would run into the surrogate's number: such names get a stem (甲, 乙 …).
+        stems = {self._key(text, span) for span in spans if text[span.end : span.end + 1].isdecimal()}
+        chosen: dict[tuple[str, str], str] = {}
+        replacements = []
+        for span in spans:
+            source = text[span.start : span.end]
+            if span.entity in ("PERSON", "ORGANISATION", "LAW_FIRM"):
+                key = self._key(text, span)
+                if key not in chosen:
+                    chosen[key] = self._free(text, self._base(span, key[1]), key in stems, chosen)
+                replacement = chosen[key]
+            elif span.rule in self._dates:
+                replacement = self._dates[span.rule].format(year=self._births.year(span.rule, text, span.start, span.end))
+            else:
+                keep, mask = self._fixed.get(span.rule, (0, _UNKNOWN))
+                replacement = source[:keep] + mask
+            if replacement != source:
+                replacements.append(Replacement(*span, replacement))
+        return tuple(replacements)
+
+    @staticmethod
+    def _key(text: str, span: Span) -> tuple[str, str]:
+        kind = "PERSON" if span.entity == "PERSON" else "ORGANISATION"
+        return kind, _BLANK.sub("", text[span.start : span.end])
+
+    def _base(self, span: Span, name: str) -> str:
+        if span.entity != "PERSON":
+            if span.rule in self._organisations:
+                return self._organisations[span.rule]
+            return next((surrogate for suffix, surrogate in self._suffixes if name.endswith(suffix)), "某某企业")
+        if span.rule in self._aliases:
+            return "某某"
+        if _DOT.search(name):
+            return f"{name[0]}某"
+        if name[:2] in self._compounds and len(name) > 2:
+            return f"{name[:2]}某"
+        if name[0] in self._surnames and len(name) <= 4:
+            return f"{name[0]}某"
+        return f"{name[0]}某" if len(name) > 3 else "某某"
+
+    @staticmethod
+    def _free(text: str, base: str, stem: bool, chosen: dict[tuple[str, str], str]) -> str:
+        taken = set(chosen.values())
+        if stem:
+            for letter in _STEMS:
+                if base + letter not in text and base + letter not in taken:
+                    return base + letter
+        used = {int(number.translate(_WIDTH)) for number in re.findall(f"{re.escape(base)}([0-9０-９]{{1,9}})", text)}
+        number = 1
+        while number in used or f"{base}{number}" in taken:
+            number += 1
+        return f"{base}{number}"

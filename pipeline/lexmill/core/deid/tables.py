@@ -1,0 +1,184 @@
+"""The tables of ``rules/deid/*.toml``; ``rules.DeidRules`` adds the proof."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from lexmill.core.rulebook import Rule, Rulebook
+
+# TOML arrays are lists; strictness is for the items.
+Texts = Annotated[tuple[str, ...], Field(strict=False)]
+Entity = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]+$")]
+# What a person is to the case; policies decide by it. The later ones win when a person is several.
+PersonRole = Literal["mention", "party", "agent", "lawyer", "official", "protected"]
+Strength = Literal["sure", "likely", "weak"]
+LexiconName = Literal[
+    "surname",  # single-character surnames
+    "weak_surname",  # of these, such as are common words: they need more evidence
+    "rare_surname",  # so rare that they lead to a person
+    "compound_surname",
+    "non_name",  # characters that no given name holds
+    "never_name",  # of these, such as no full name holds either
+    "not_a_name",  # words that begin like a name
+    "name_part",  # morphemes of two and three characters: two of them in a row are a Tibetan, Mongolian, Uyghur or Yi name
+    "transliteration",  # characters that write foreign names
+    "follower",  # words that may stand right after a name
+    "place_end",  # how places and bodies end that look like names
+    "province",
+    "org_verb",  # characters that make a stretch before a bare 公司 a clause
+    "org_generic",  # words that say a kind of organisation and name none
+    "org_end",  # how organisations and public bodies end
+    "org_boundary",  # words that end the search for the beginning of an organisation's name
+]
+
+
+class Lexicon(Rule):
+    """A list of words (separated by white space); tables of one ``name`` are joined. Proof: ``has`` and ``lacks``."""
+
+    name: LexiconName
+    words: str
+    has: Texts
+    lacks: Texts
+
+
+class Example(Rule):
+    """A detection rule: in ``match`` the spans it must find are marked ⟦so⟧; in ``no_match`` it must find nothing."""
+
+    match: Annotated[Texts, Field(min_length=1)]
+    no_match: Texts
+
+
+class Identifier(Example):
+    """A number or code, judged on the folded run of letters and digits.
+
+    ``form`` must match the whole run; ``loose`` (default: ``form``) when a ``cue`` stands before it. ``decision`` says what else
+    a run without a cue needs: ``form`` nothing, ``check`` a right check digit, ``cue`` it is never taken without. ``before``
+    and ``after`` are single characters (as a class) that belong to the number. ``keep`` characters stay, then ``surrogate``.
+    """
+
+    entity: Entity
+    form: str
+    loose: str = ""
+    check: str = ""
+    cue: str = ""
+    decision: Literal["form", "check", "cue"]
+    before: str = ""
+    after: str = ""
+    keep: int = 0
+    surrogate: str = "×××"
+
+
+class Certificate(Example):
+    """A number among Chinese characters: ``pattern``, looked for if ``trigger`` occurs, has a group ``id`` to mask."""
+
+    entity: Entity
+    trigger: str
+    pattern: str
+    surrogate: str = "×××"
+
+
+class Role(Example):
+    """Words that tell a person's name: it stands after them (``side = "after"``), before them, or between such (``around``).
+
+    With ``side = "frame"`` a cue has a left and a right half (``经…联系``), between which the name stands.
+
+    ``strength``: ``sure`` = what follows is a name of any kind, if the line leaves no doubt; ``likely`` = a name with a known
+    surname; ``weak`` = evidence that counts together with other evidence.
+    """
+
+    cues: str
+    side: Literal["before", "after", "around", "frame"]
+    strength: Strength
+    role: PersonRole
+
+
+class PersonPattern(Example):
+    """A pattern for names that cue words do not find, tried around each match of ``trigger``.
+
+    Groups ``a`` and ``b`` hold names or lists of names; ``{NAME}``, ``{NAMES}``, ``{SURNAMES}``, ``{HAN}`` stand for what
+    they say.
+    """
+
+    trigger: str
+    pattern: str
+    role: PersonRole
+
+
+class Alias(Example):
+    """Words that introduce another name of the person or organisation before them."""
+
+    cues: str
+
+
+class ProtectedCase(Rule):
+    """Causes of action whose parties 法释〔2016〕19号 art. 8 hides; looked for in the heading."""
+
+    pattern: str
+    match: Texts
+    no_match: Texts
+
+
+class Organisation(Example):
+    """How an organisation's name ends, and what stands for it."""
+
+    entity: Entity
+    suffixes: str
+    surrogate: str
+
+
+class PublicBody(Rule):
+    """How the name of a court or public body ends: such a name is kept, and holds no person."""
+
+    suffixes: str
+    match: Texts
+    no_match: Texts
+
+
+class Address(Example):
+    """Words after which an address stands; an organisation's seat is a person's address where the line tells a sex."""
+
+    entity: Literal["ADDRESS", "ORG_ADDRESS"]
+    cues: str
+
+
+class BirthDate(Example):
+    """A pattern of a birth date: groups ``year`` (kept) and ``date`` (the whole)."""
+
+    pattern: str
+    surrogate: str
+
+
+class Policy(Rule):
+    """What is masked: entities by type, persons by their role. Whatever is not named in ``keep`` or ``keep_roles`` is masked."""
+
+    name: str
+    version: str
+    mask: Annotated[tuple[Entity, ...], Field(strict=False)]
+    keep: Annotated[tuple[Entity, ...], Field(strict=False)]
+    mask_roles: Annotated[tuple[PersonRole, ...], Field(strict=False)]
+    keep_roles: Annotated[tuple[PersonRole, ...], Field(strict=False)]
+
+
+class DeidTables(Rulebook):
+    """All tables of the family, one tuple a kind."""
+
+    lexicon: tuple[Lexicon, ...]
+    identifier: tuple[Identifier, ...]
+    certificate: tuple[Certificate, ...]
+    role: tuple[Role, ...]
+    person_pattern: tuple[PersonPattern, ...]
+    alias: tuple[Alias, ...]
+    protected_case: tuple[ProtectedCase, ...]
+    organisation: tuple[Organisation, ...]
+    public_body: tuple[PublicBody, ...]
+    address: tuple[Address, ...]
+    birth_date: tuple[BirthDate, ...]
+    policy: tuple[Policy, ...]
+
+    def words(self, name: LexiconName) -> tuple[str, ...]:
+        """The joined lists of that name, in order, each word once."""
+        return tuple(dict.fromkeys(word for table in self.lexicon if table.name == name for word in table.words.split()))
+
+    def characters(self, name: LexiconName) -> str:
+        """The joined lists of that name as single characters, each once."""
+        return "".join(dict.fromkeys("".join(self.words(name))))

@@ -1,0 +1,73 @@
+"""Names of people: by role, in lists, through the document; what is no name."""
+
+import pytest
+
+from lexmill.core.deid.detector import Detector
+from lexmill.core.deid.rules import read_marks
+
+FOUND = [
+    "原告：⟦章若岚⟧，女，汉族。被告⟦卞长庚⟧，男。",
+    "上诉人（原审被告）：⟦曲仲元⟧，男，汉族。",
+    "被告人⟦欧阳立谦⟧犯盗窃罪，⟦欧阳立谦⟧认罪。",
+    "被告人⟦阿依古丽·买合木提⟧，女，维吾尔族。",
+    "被告人⟦拉玛次仁⟧，男，藏族。",
+    "证人⟦曲仲元⟧、⟦邝秋池⟧、⟦莫如松⟧的证言",
+    "审 判 长  ⟦邵 启⟧\n审 判 员  ⟦桑怀瑜⟧\n书 记 员  ⟦邝秋池⟧\n",
+    "法定代表人：⟦翁伯韬⟧，董事长。",
+    "委托诉讼代理人：⟦裴松年⟧，律师。",
+    "甲方（签字）：⟦卞长庚⟧\n乙方（签字）：⟦佟雨薇⟧\n",
+    "经⟦卞长庚⟧介绍，原告⟦佟雨薇⟧认识被告⟦卞长庚⟧。",
+    "其妻⟦佟雨薇⟧证实",
+    "⟦卞长庚⟧与⟦佟雨薇⟧离婚纠纷一审民事判决书",
+    "与被告⟦曲仲元⟧民间借贷纠纷一案",
+    "被告人⟦卞长庚⟧（绰号“⟦铁拐⟧”），⟦铁拐⟧到案。",
+    "申请执行人⟦佟雨薇⟧与被执行人⟦曲仲元⟧",
+]
+NO_NAMES = [
+    "被告方应于判决生效之日起十日内支付原告货款。",
+    "被告人归案后如实供述，当庭认罪。",
+    "被害人陈述、证人证言、被告人供述和辩解。",
+    "原告向本院提出诉讼请求，被告未答辩。",
+    "当事人应当按照约定全面履行自己的义务。",
+    "杭州市西湖区人民法院、浙江省高级人民法院、高明区公安局",
+    "《中华人民共和国民法典》第五百零九条",
+    "张某某、李某1、李某甲、王×、王XX、欧阳某到庭。",
+    "被告人张某，男，1985年×月×日出生。",
+    "原告：某某公司1。法定代表人：李某1，经理。",
+]
+
+
+@pytest.mark.parametrize("example", FOUND)
+def test_found(example: str, strict: Detector) -> None:
+    text, spans = read_marks(example)
+    assert [(span.start, span.end) for span in strict.detect(text, "judgment") if span.entity == "PERSON"] == spans
+
+
+@pytest.mark.parametrize("text", NO_NAMES)
+def test_no_names(text: str, strict: Detector) -> None:
+    assert [text[span.start : span.end] for span in strict.detect(text, "judgment") if span.entity == "PERSON"] == []
+
+
+def test_a_name_inside_the_name_of_a_court_stays(strict: Detector) -> None:
+    text = "原告高明，男。佛山市高明区人民法院受理高明的起诉。"
+    persons = [span.start for span in strict.detect(text, "judgment") if span.entity == "PERSON"]
+    assert persons == [2, text.rindex("高明")]
+
+
+def test_the_longer_of_two_names_is_taken_first(strict: Detector) -> None:
+    text = "被告人曲仲，男。被告人曲仲元，男。曲仲元与曲仲共谋。"
+    found = [text[span.start : span.end] for span in strict.detect(text, "judgment") if span.entity == "PERSON"]
+    assert found == ["曲仲", "曲仲元", "曲仲元", "曲仲"]
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("原告：章若岚，女。委托诉讼代理人：裴松年，律师。民间借贷纠纷一案", []),
+        ("原告：章若岚，女。被告卞长庚，男。离婚纠纷一案", ["章若岚", "卞长庚"]),
+        ("被害人佟雨薇陈述，证人曲仲元的证言，审判员邝秋池", ["佟雨薇", "曲仲元"]),
+        ("原告：章若岚，男。法定代理人：章伯年，系其父亲。人身损害赔偿纠纷", ["章若岚", "章伯年"]),
+    ],
+)
+def test_spc2016_masks_the_persons_of_article_8(text: str, masked: list[str], spc: Detector) -> None:
+    assert [text[span.start : span.end] for span in spc.detect(text, "judgment") if span.entity == "PERSON"] == masked
