@@ -62,7 +62,7 @@ def open_client(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=memory_limit(cluster),
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
                 local_directory=str(scratch),
             )

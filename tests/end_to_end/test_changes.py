@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from tests.end_to_end.conftest import Reference, Site, digests, make_site, stamps
 
 pytestmark = pytest.mark.slow

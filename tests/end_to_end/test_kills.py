@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from tests.end_to_end.conftest import Reference, Site, digests, make_site
 
 pytestmark = pytest.mark.slow

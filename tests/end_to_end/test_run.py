@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
 from tests.end_to_end.conftest import LEXMILL, ROOT, SAMPLES, Reference, digests, make_site, stamps
 
 pytestmark = pytest.mark.slow

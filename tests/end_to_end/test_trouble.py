@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.end_to_end.conftest import Reference, digests, make_site
 
 pytestmark = pytest.mark.slow

@@ -41,7 +41,7 @@ foreign = false
 @pytest.fixture(scope="session")
 def client() -> Iterator[distributed.Client]:
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client

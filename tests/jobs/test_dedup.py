@@ -4,11 +4,11 @@ import random
 from typing import Any
 
 import pytest
-from tests.jobs.conftest import MakeJob
 
 from lexmill.jobs import dedup, ingest
 from lexmill.jobs.job import Job
 from lexmill.schema import DOCUMENT_RAW
+from tests.jobs.conftest import MakeJob
 
 WORDS = [
     "租赁",

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.jobs.conftest import MakeJob
-from tests.jobs.test_dedup import article
 
 from lexmill.core.tokens.ids import low63
 from lexmill.core.tokens.tokenizer import load
@@ -15,6 +13,8 @@ from lexmill.errors import GateError
 from lexmill.jobs import deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.job import Job
 from lexmill.schema import DOCUMENT_JUDGED, TOKENS
+from tests.jobs.conftest import MakeJob
+from tests.jobs.test_dedup import article
 
 
 def prepared(job: Job) -> dict[str, Any]:

@@ -14,11 +14,9 @@ from lexmill.schema import DOCUMENT, DOCUMENT_RAW, LEDGER
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 
-RESIDUAL = "quarantine:residual."
-
 
 def run(job: Job, deduplicated: Mapping[str, Any]) -> dict[str, Any]:
-    """Bring stage deidentify up to date; raises GateError where more documents than allowed kept a trace after masking."""
+    """Bring stage deidentify up to date; raises GateError where more documents than allowed were quarantined."""
     settings = job.config.deidentify
     policy = settings.policy if settings.enabled else None
     fingerprint = digest("deidentify", code_digest(__name__), job.rules.digests["deid"], policy)
@@ -33,11 +31,11 @@ def run(job: Job, deduplicated: Mapping[str, Any]) -> dict[str, Any]:
         for number, entry in enumerate(deduplicated["parts"])
     ]
     manifest = job.runner.run_stage("deidentify", job.workspace.stage("deidentify"), deidentify_part, tasks, fingerprint)
-    left = sum(number for name, number in manifest["tallies"].items() if name.startswith(RESIDUAL))
+    left = sum(number for name, number in manifest["tallies"].items() if name.startswith("quarantine:"))
     came = sum(units["docs"] for units in manifest["counts"].get("in", {}).values())
     if came and left / came > settings.max_residual_rate:
         raise GateError(
-            f"deidentify: {left} of {came} documents kept a trace of what was masked, more than "
+            f"deidentify: {left} of {came} documents kept a trace of what was masked or could not be masked, more than "
             f"deidentify.max_residual_rate = {settings.max_residual_rate}; nothing is published"
         )
     return manifest

@@ -4,7 +4,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.core.deid.test_detector import failing
 
 from lexmill.core.batch import n_bytes
 from lexmill.core.deid import residual
@@ -12,6 +11,7 @@ from lexmill.core.deid.batch import deidentify
 from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.rules import DeidRules
 from lexmill.schema import DOCUMENT, DOCUMENT_RAW, LEDGER
+from tests.core.deid.test_detector import failing
 
 
 def document(number: int, text: str, **fields: Any) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.core.deid.conftest import RULES_DIR, load_tables
 
 from lexmill.core.deid.rules import DeidRules, read_marks
+from tests.core.deid.conftest import RULES_DIR, load_tables
 
 
 def test_shipped_rules_prove_themselves(rules: DeidRules) -> None:

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.quality.conftest import documents
-from tests.core.quality.test_judge import GOOD, MENU
 
 from lexmill.core.quality.classifier import Classifier, load, spaced
 from lexmill.core.quality.judge import filter_documents
 from lexmill.core.quality.rules import QualityRules
 from lexmill.errors import InputError
+from tests.core.quality.conftest import documents
+from tests.core.quality.test_judge import GOOD, MENU
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "pipeline" / "lexmill" / "models"

@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.quality.conftest import documents
 
 from lexmill.core.quality.judge import filter_documents
 from lexmill.core.quality.rules import QualityRules
 from lexmill.schema import DOC_TYPES, DOCUMENT_JUDGED, LEDGER
+from tests.core.quality.conftest import documents
 
 GOOD = {
     "judgment": "某市某区人民法院\n民事判决书\n（2078）某0101民初12号\n原告：卓某，女，汉族。\n被告：某某有限公司。\n"

@@ -2,6 +2,8 @@
 
 import re
 
+from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
+
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import Address, DeidTables
 from lexmill.core.deid.zones import Zones, join
@@ -10,12 +12,14 @@ _HAN = "\u4e00-\u9fa5"
 _STOP = '，,。；;、\n\x1e（()）“”"《》：:'
 _BLOCK = re.compile(f"[：:]?[ \u3000]?(?:于|在|地为|地是|为)?(?P<body>[^{_STOP}]{{3,64}})")
 _HINT = re.compile(r"[省市区县镇乡村路街道巷弄号室幢栋组旗州盟苑园庄寨屯里]")
+# A cue that goes on so is another word (住所, 住院).
+_NO_CUE = frozenset("所址院宅房建")
 # Where an address in a sentence ends.
 _END = re.compile(r"[的内将被与和及向对至并后时]|附近|家中|住处|楼下|门口|登记|房屋")
 # Words after which 区 is no county.
 _NO_COUNTY = "小社园街片厂校库矿景辖地住"
 _DOOR = re.compile(
-    r"(?<=[路街道巷弄村区园苑庄里厦场寓楼同院])(?:第)?[0-9０-９]{1,5}(?:号|弄|幢|栋|座|单元|组|室)"
+    r"[0-9０-９](?:(?<=[路街道巷弄村区园苑庄里厦场寓楼同院].)|(?<=[路街道巷弄村区园苑庄里厦场寓楼同院]第.))[0-9０-９]{0,4}(?:号|弄|幢|栋|座|单元|组|室)"
     r"(?:[0-9０-９A-Za-z一二三四五六七八九十]{1,5}(?:号楼|号|弄|幢|栋|座|单元|室|房|楼|层|户|门)|[-－][0-9０-９]{1,4}){0,5}[0-9０-９]{0,5}(?:[-－][0-9０-９]{1,4})?"
 )
 _MASK = re.compile(r"某[0-9０-９甲-癸]*|[×*＊]+|[XxＸ]{2,}")
@@ -35,8 +39,8 @@ class AddressScanner:
             for cue in table.cues.split():
                 self._cues.setdefault(cue, table)
         self._door_rule = next((table.id for table in rules.address if not table.cues), "")
-        words = "|".join(sorted(self._cues, key=lambda cue: (-len(cue), cue)))
-        self._cue = re.compile(f"(?:{words})(?![所址院宅房建])")
+        self._tables = tuple(self._cues.values())
+        self._cue = AhoCorasick(list(self._cues), matchkind=MatchKind.Standard, implementation=Implementation.DFA)
         self._county = re.compile(
             f"(?:(?:{provinces})(?:省|市|(?:壮族|回族|维吾尔)?自治区|特别行政区)?)?"
             f"(?:(?!小区|社区)[{_HAN}]{{2,7}}?(?:自治州|地区|市|盟))?"
@@ -46,9 +50,14 @@ class AddressScanner:
     def find(self, text: str, zones: Zones) -> list[Span]:
         """The masked parts of all addresses, in no order; they may overlap."""
         spans: list[Span] = []
-        for match in self._cue.finditer(text):
-            table = self._cues[match.group()]
-            block = _BLOCK.match(text, match.end())
+        last = 0
+        matches = self._cue.find_matches_as_indexes(text, overlapping=True)
+        for index, cue_start, cue_end in sorted(matches, key=lambda match: (match[1], -match[2])):
+            if cue_start < last or text[cue_end : cue_end + 1] in _NO_CUE:
+                continue
+            last = cue_end
+            table = self._tables[index]
+            block = _BLOCK.match(text, cue_end)
             if block is None or not _HINT.search(block["body"]):
                 continue
             county = self._county_end(text, block.start("body"), block.end("body"))
@@ -58,7 +67,7 @@ class AddressScanner:
                 county,
                 stop.start() if stop else block.end("body"),
                 table.id,
-                self._entity(text, match.start(), table),
+                self._entity(text, cue_start, table),
                 zones,
                 spans,
             )

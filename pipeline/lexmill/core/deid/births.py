@@ -7,7 +7,7 @@ from lexmill.core.deid.tables import DeidTables
 
 # A birth date stands at most this far from the word that tells it.
 _REACH = 28
-_YEAR = re.compile("[0-9０-９〇零一二三四五六七八九]年|[0-9][-./]")
+_YEAR = re.compile("[年./-](?<=[0-9０-９〇零一二三四五六七八九].)")
 _NUMERAL = "〇○零一二三四五六七八九"
 _PARTS = {
     "{YEAR}": f"(?P<year>(?:1[89]|20|１[８９]|２０)[0-9０-９]{{2}}年|[一二][{_NUMERAL}]{{3}}年)",
@@ -27,14 +27,13 @@ class BirthScanner:
             for mark, value in _PARTS.items():
                 pattern = pattern.replace(mark, value)
             self._patterns.append((table.id, re.compile(pattern)))
-        self._trigger = re.compile("生|[男女][，,]")
+        self._trigger = re.compile("[生男女](?:(?<=生)|(?=[，,]))")
 
     def find(self, text: str) -> list[Span]:
         """All birth dates, by place, then by rule; a date that two rules find stands twice."""
         found: dict[Span, None] = {}
         for hit in self._trigger.finditer(text):
-            window = text[max(0, hit.start() - _REACH) : hit.end() + _REACH]
-            if not _YEAR.search(window):
+            if not _YEAR.search(text, max(0, hit.start() - _REACH), hit.end() + _REACH):
                 continue
             for rule, pattern in self._patterns:
                 for match in pattern.finditer(text, max(0, hit.start() - _REACH), hit.end() + _REACH):

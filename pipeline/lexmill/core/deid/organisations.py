@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
+from lexmill.core.deid.automaton import build_automaton
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables
 from lexmill.core.deid.zones import Zones
@@ -38,7 +39,7 @@ class OrganisationScanner:
             for suffix in table.suffixes.split():
                 self._kinds.setdefault(suffix, _Kind(table.id, table.entity))
         self._suffixes = tuple(sorted(self._kinds, key=lambda word: (-len(word), word)))
-        self._suffix = AhoCorasick(list(self._suffixes), matchkind=MatchKind.LeftmostLongest)
+        self._suffix = build_automaton(self._suffixes)
         boundary = rules.words("org_boundary")
         self._single = re.compile(f"[{''.join(word for word in boundary if len(word) == 1)}]")
         self._boundary = re.compile(

@@ -12,6 +12,7 @@ from typing import NamedTuple, get_args
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
+from lexmill.core.deid.automaton import build_automaton
 from lexmill.core.deid.tables import DeidTables, PersonPattern, PersonRole
 from lexmill.core.deid.zones import Zones
 
@@ -21,10 +22,15 @@ _DOT = "·•・‧∙●"
 _ENOUGH = 4
 _REACH = 96
 _HEADING = 1500
+# Of a framed name: most have three characters.
+_LENGTHS = (3, 2, 4)
 _ROLES: tuple[PersonRole, ...] = get_args(PersonRole)
 _MARKS = "，,。；;、（( \u3000\n）)"
+# What may stand behind a name of any kind after a sure cue: a list goes on, or something is said of the person.
+_OPEN = frozenset("、（(，,")
 _NOTE = re.compile(r"(?:[（(][^（）()\n]{1,40}[）)])?[ \u3000\t]{0,4}[:：]?[ \u3000\t]{0,4}")
 _LIST = re.compile(r"(?:[（(][^（）()\n]{1,20}[）)])?(?:[、]|以及|[和与及])")
+_MORE = frozenset("、（(")
 _ITEM = re.compile(
     rf"([{_HAN}{_DOT}]{{2,4}}?|[{_HAN}]{{1,6}}(?:[{_DOT}][{_HAN}]{{1,8}}){{1,3}})(?:（[^（）\n]{{1,12}}）)?(?=、|等人|的证言|的供述|的陈述|证言|证实)"
 )
@@ -73,6 +79,13 @@ class _Cue(NamedTuple):
     guardian: bool
 
 
+class _Frame(NamedTuple):
+    """What may stand left of a name before one closing word; ``last``: the last characters of these openings."""
+
+    last: frozenset[str]
+    cues: tuple[tuple[str, _Cue], ...]
+
+
 class _Name(NamedTuple):
     """``clean``: what follows cannot belong to a name; ``known``: it begins with a surname that is not a common word."""
 
@@ -99,6 +112,17 @@ def _is_han(text: str, at: int) -> bool:
     return "\u4e00" <= text[at : at + 1] <= "\u9fa5"
 
 
+def _windows(trigger: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    """Stretches around the hits of ``trigger``, sorted and disjoint."""
+    windows: list[tuple[int, int]] = []
+    for hit in trigger.finditer(text):
+        low, high = max(0, hit.start() - _REACH), min(len(text), hit.end() + _REACH)
+        if windows and low <= windows[-1][1]:
+            low = windows.pop()[0]
+        windows.append((low, high))
+    return windows
+
+
 class PersonScanner:
     """Finds persons by the ``role``, ``person_pattern`` and ``alias`` rules and the lexicons."""
 
@@ -110,7 +134,7 @@ class PersonScanner:
         self._dotted = re.compile(f"[{_DOT}](?<={transliterated}.)(?={transliterated}{{2}})")
         self._before_dot = re.compile(f"{transliterated}{{1,8}}")
         self._after_dot = re.compile(f"{transliterated}{{1,10}}(?:[{_DOT}]{transliterated}{{2,10}}){{0,3}}")
-        self._parts = AhoCorasick(list(rules.words("name_part")), matchkind=MatchKind.LeftmostLongest)
+        self._parts = build_automaton(list(rules.words("name_part")))
         self._protected_case = [re.compile(table.pattern) for table in rules.protected_case]
         self._alias_rule = next((table.id for table in rules.alias if table.id == "alias.person"), "")
         aliases = [cue for table in rules.alias if table.id == "alias.person" for cue in table.cues.split()]
@@ -157,9 +181,12 @@ class PersonScanner:
                 else:
                     {"after": self._leads, "before": self._acts, "around": around}[role.side].setdefault(word, role.id)
         self._cues = tuple(after.values())
-        self._cue_words = AhoCorasick(list(after), matchkind=MatchKind.LeftmostLongest)
-        self._closings = AhoCorasick(list(frames), matchkind=MatchKind.LeftmostLongest)
-        self._frames = tuple((tuple(openings), tuple(openings.values())) for openings in frames.values())
+        self._cue_words = build_automaton(list(after))
+        self._closings = build_automaton(list(frames))
+        self._frames = tuple(
+            _Frame(frozenset(opening[-1] for opening in openings), tuple(openings.items())) for openings in frames.values()
+        )
+        self._first = self._surnames | {word[0] for word in compounds}
         self._repeated = around
         left = "".join(dict.fromkeys([*around, *(word[-1] for word in self._leads)]))
         self._plain = re.compile(f"(?:{plain})+")
@@ -247,8 +274,8 @@ class PersonScanner:
                 found[name] = _Evidence(points, rule, role)
 
         for table, trigger, pattern in self._patterns_at:
-            for hit in trigger.finditer(text):
-                for match in pattern.finditer(text, max(0, hit.start() - _REACH), min(len(text), hit.end() + _REACH)):
+            for low, high in _windows(trigger, text):
+                for match in pattern.finditer(text, low, high):
                     for group in match.groupdict():
                         at = match.start(group)
                         for name in match[group].split("、"):
@@ -279,14 +306,17 @@ class PersonScanner:
     def _collect_framed(self, text: str, add: _Add) -> None:
         """Names between two words that together leave no doubt: 经 X 联系, 乘坐 X 驾驶."""
         for index, end, _ in self._closings.find_matches_as_indexes(text):
-            openings, cues = self._frames[index]
-            for length in (3, 2, 4):
+            frame = self._frames[index]
+            for length in _LENGTHS:
                 start = end - length
-                if start < 1 or not self._is_full_name(text, start, end):
+                if start < 1:
                     continue
-                opening = next((at for at, word in enumerate(openings) if text.endswith(word, 0, start)), None)
-                if opening is not None:
-                    add(start, end, _ENOUGH, cues[opening].rule, cues[opening].role)
+                # The two characters decide nearly always, and at once.
+                if text[start - 1] not in frame.last or text[start] not in self._first or not self._is_full_name(text, start, end):
+                    continue
+                cue = next((cue for opening, cue in frame.cues if text.endswith(opening, 0, start)), None)
+                if cue is not None:
+                    add(start, end, _ENOUGH, cue.rule, cue.role)
                     break
 
     def _is_full_name(self, text: str, start: int, end: int) -> bool:
@@ -398,6 +428,8 @@ class PersonScanner:
         block = word.end()
         length = block - at
         after = text[block : block + 1]
+        if name is None and after not in _OPEN and not labelled and strength == "sure":
+            return at, 0
         if self._is_body(text, at):
             return at, 0
         if 2 <= length <= 8 and _PARTY_DATA.match(text, block) and (labelled or not self._is_word(text[at:block])):
@@ -454,21 +486,23 @@ class PersonScanner:
 
     def _mentions(self, text: str, names: dict[str, _Evidence], zones: Zones) -> list[PersonSpan]:
         keys = list(names)
-        entities = ["ORGANISATION" if f"{name}公司" in text else "PERSON" for name in keys]
+        mentions = AhoCorasick(keys, matchkind=MatchKind.LeftmostLongest).find_matches_as_indexes(text)
+        companies = {index for index, _, end in mentions if text.startswith("公司", end)}
         spans = []
-        for index, start, end in AhoCorasick(keys, matchkind=MatchKind.LeftmostLongest).find_matches_as_indexes(text):
+        for index, start, end in mentions:
             # Two characters may stand in the name of a court (高明区人民法院) by chance, three hardly do.
             if end - start < 3 and zones.overlap(start, end):
                 continue
             evidence = names[keys[index]]
-            spans.append(PersonSpan(start, end, entities[index], evidence.rule, evidence.role))
+            entity = "ORGANISATION" if index in companies else "PERSON"
+            spans.append(PersonSpan(start, end, entity, evidence.rule, evidence.role))
         return spans
 
     def _neighbours(self, text: str, spans: list[PersonSpan], names: dict[str, _Evidence], zones: Zones) -> dict[str, _Evidence]:
         """Names in one list with a known name: a whole item between two marks of enumeration need not begin with a surname."""
         more: dict[str, _Evidence] = {}
         for span in spans:
-            follow = _LIST.match(text, span.end)
+            follow = _LIST.match(text, span.end) if text[span.end : span.end + 1] in _MORE else None
             if follow is not None and follow.group()[-1] == "、" and follow.end() < len(text):
                 start = follow.end()
                 name = self._name_at(text, start)

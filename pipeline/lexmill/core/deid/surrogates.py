@@ -17,6 +17,7 @@ _DOT = re.compile(r"[·•・‧∙●]")
 _STEMS = "甲乙丙丁戊己庚辛壬癸"
 _WIDTH = str.maketrans("０１２３４５６７８９", "0123456789")
 _UNKNOWN = "×××"
+_NAMED = frozenset(("PERSON", "ORGANISATION", "LAW_FIRM"))
 
 
 class Surrogates:
@@ -42,12 +43,16 @@ class Surrogates:
         """One replacement a span (sorted, disjoint, as given); those that would change nothing are left out."""
         spans = tuple(spans)
         # A digit right after the mention would run into the surrogate's number: such names get a stem (甲, 乙 …).
-        stems = {self._key(text, span) for span in spans if text[span.end : span.end + 1].isdecimal()}
+        stems = {
+            self._key(text, span)
+            for span in spans
+            if span.entity in _NAMED and text[span.end : span.end + 1].isdecimal()
+        }
         chosen: dict[tuple[str, str], str] = {}
         replacements = []
         for span in spans:
             source = text[span.start : span.end]
-            if span.entity in ("PERSON", "ORGANISATION", "LAW_FIRM"):
+            if span.entity in _NAMED:
                 key = self._key(text, span)
                 if key not in chosen:
                     chosen[key] = self._free(text, self._base(span, key[1]), key in stems, chosen)
@@ -88,7 +93,10 @@ class Surrogates:
             for letter in _STEMS:
                 if base + letter not in text and base + letter not in taken:
                     return base + letter
-        used = {int(number.translate(_WIDTH)) for number in re.findall(f"{re.escape(base)}([0-9０-９]{{1,9}})", text)}
+        used: set[int] = set()
+        # Most texts hold no masks, and a plain search is fast.
+        if base in text:
+            used = {int(number.translate(_WIDTH)) for number in re.findall(f"{re.escape(base)}([0-9０-９]{{1,9}})", text)}
         number = 1
         while number in used or f"{base}{number}" in taken:
             number += 1

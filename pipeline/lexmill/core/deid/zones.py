@@ -5,8 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ahocorasick_rs import AhoCorasick, MatchKind
-
+from lexmill.core.deid.automaton import build_automaton
 from lexmill.core.deid.tables import DeidTables
 from lexmill.core.structure import casenumber
 
@@ -54,7 +53,7 @@ class ZoneScanner:
     def __init__(self, rules: DeidTables) -> None:
         self._province = re.compile("|".join(rules.words("province")))
         suffixes = list(dict.fromkeys(word for table in rules.public_body for word in table.suffixes.split()))
-        self._body = AhoCorasick(suffixes, matchkind=MatchKind.LeftmostLongest)
+        self._body = build_automaton(suffixes)
 
     def body_start(self, text: str, suffix_start: int) -> int:
         """Where the name of the public body begins whose suffix starts at ``suffix_start``."""

@@ -1,0 +1,93 @@
+"""Publication: identifiers that survived block it, what is published is named by its content, and the pointer is written last."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from lexmill.config import Config
+from lexmill.errors import GateError
+from lexmill.jobs import dedup, deidentify, filter, ingest, release, tokenize
+from lexmill.jobs.job import Job
+from lexmill.schema import TOKENS
+from lexmill.store.fingerprint import file_digest
+from tests.jobs.conftest import MakeJob
+from tests.jobs.test_dedup import article
+
+
+def check_digit(body: str) -> str:
+    """GB 11643-1999: the check character of seventeen digits."""
+    return "10X98765432"[sum(pow(2, 17 - place, 11) * int(digit) for place, digit in enumerate(body)) % 11]
+
+
+ID_CARD = "11010120790304123" + check_digit("11010120790304123")
+PLANTED = f"问：登记的身份证号是{ID_CARD}，需要变更吗？{article(99)}\n答：不需要。{article(98)}"
+
+
+def stages(job: Job) -> dict[str, dict[str, Any]]:
+    done: dict[str, dict[str, Any]] = {"ingest": ingest.run(job)}
+    done["dedup"] = dedup.run(job, done["ingest"])
+    done["deidentify"] = deidentify.run(job, done["dedup"])
+    done["filter"] = filter.run(job, done["deidentify"])
+    done["tokenize"] = tokenize.run(job, done["filter"])
+    return done
+
+
+def records(*more: str) -> list[dict[str, Any]]:
+    return [{"id": str(n), "text": text} for n, text in enumerate([*(article(n) for n in range(20)), *more])]
+
+
+def test_an_identifier_that_survived_blocks_publication(make_job: MakeJob) -> None:
+    # The text goes through unmasked, and the release is told that it was masked: only the scan stands between.
+    job = make_job("a", records(PLANTED), "deidentify.enabled=false")
+    done = stages(job)
+    masking: Config = job.config.model_copy(update={"deidentify": job.config.deidentify.model_copy(update={"enabled": True})})
+    with pytest.raises(GateError, match="ID_CARD 1") as caught:
+        release.run(replace(job, config=masking), done)
+    assert ID_CARD not in str(caught.value)
+    assert not job.workspace.releases.exists()
+
+
+def test_masked_documents_pass_the_scan(make_job: MakeJob) -> None:
+    job = make_job("a", records(PLANTED))
+    body = release.run(job, stages(job))
+    assert body["policy"] == "train-strict"
+    assert body["stages"]["deidentify"]["tallies"]["masked.ID_CARD"] == 1
+
+
+def test_what_is_published_is_what_the_manifest_says(make_job: MakeJob) -> None:
+    job = make_job("a", records())
+    body = release.run(job, stages(job))
+    folder = job.workspace.releases / body["release"]
+    assert json.loads((job.workspace.releases / "latest.json").read_text()) == {"release": body["release"]}
+    assert json.loads((folder / "manifest.json").read_text()) == body
+    for entry in [*body["shards"], *body["text"]]:
+        assert file_digest(folder / entry["path"]) == entry["sha256"]
+        assert pq.read_metadata(folder / entry["path"]).num_rows == entry["rows"]
+    listed = {entry["path"] for entry in [*body["shards"], *body["text"]]} | {"manifest.json"}
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == listed
+    assert pq.read_schema(folder / body["shards"][0]["path"]).equals(TOKENS)
+    assert sum(body["tokens"].values()) == sum(shard["tokens"] for shard in body["shards"])
+    assert body["sources"]["q"]["origin"] == "open"
+
+
+def test_another_content_is_another_release_and_the_old_one_stays(make_job: MakeJob) -> None:
+    job = make_job("a", records())
+    first = release.run(job, stages(job))["release"]
+    again = make_job("a", records("新的一条：" + article(50)))
+    second = release.run(again, stages(again))["release"]
+    assert first != second
+    assert json.loads((job.workspace.releases / "latest.json").read_text()) == {"release": second}
+    assert (job.workspace.releases / first / "manifest.json").exists()
+
+
+def test_the_same_content_is_published_once(make_job: MakeJob) -> None:
+    job = make_job("a", records())
+    done = stages(job)
+    body = release.run(job, done)
+    path = job.workspace.releases / body["release"] / "manifest.json"
+    before = path.stat().st_mtime_ns
+    assert release.run(job, done) == body
+    assert path.stat().st_mtime_ns == before
