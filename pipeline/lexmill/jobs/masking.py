@@ -74,6 +74,7 @@ def _mask_line(line: bytes, doc_type: str, detector: Detector) -> dict[str, Any]
         return {"id": identity, "error": "mask.no_text"}
     try:
         masked = mask(text, guess(text) if doc_type == "auto" else doc_type, detector)
-    except DocumentError as error:
-        return {"id": identity, "error": error.rule}
+    except Exception as error:
+        # Its message might quote the text.
+        return {"id": identity, "error": error.rule if isinstance(error, DocumentError) else "deid.failed"}
     return {"id": identity, "text": masked.text, "spans": [span._asdict() for span in masked.spans]}

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from lexmill.core.batch import n_bytes
+from lexmill.core.deid import batch as module
 from lexmill.core.deid import residual
 from lexmill.core.deid.batch import deidentify
 from lexmill.core.deid.detector import Detector
@@ -105,3 +106,18 @@ def test_an_empty_batch(strict: Detector) -> None:
 def test_no_text_in_the_ledger(rules: DeidRules) -> None:
     ledger = deidentify(table(*ROWS), failing(rules)).ledger.to_pylist()
     assert not [row for row in ledger if "章若岚" in str(row) or "卞长庚" in str(row)]
+
+
+def test_any_failure_quarantines_that_document_only(strict: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = module._document
+
+    def broken(row: dict[str, Any], detector: Detector) -> Any:
+        if row["doc_id"] == ROWS[1]["doc_id"]:
+            raise ZeroDivisionError(row["text"])
+        return real(row, detector)
+
+    monkeypatch.setattr(module, "_document", broken)
+    done = deidentify(table(*ROWS), strict)
+    quarantined = [row for row in done.ledger.to_pylist() if row["action"] == "quarantine"]
+    assert [(row["doc_id"], row["rule"]) for row in quarantined] == [(ROWS[1]["doc_id"], "deid.failed")]
+    assert done.kept.num_rows == len(ROWS) - 1

@@ -22,6 +22,15 @@ FOUND = [
     "与被告⟦曲仲元⟧民间借贷纠纷一案",
     "被告人⟦卞长庚⟧（绰号“⟦铁拐⟧”），⟦铁拐⟧到案。",
     "申请执行人⟦佟雨薇⟧与被执行人⟦曲仲元⟧",
+    "供方（甲方）：⟦卞长庚⟧\n身份证号：×××\n承运人（乙方）：⟦扎西多吉⟧\n",
+    "法定代表人：⟦令狐骁⟧，董事长。辩护人⟦约翰·林德⟧，律师。",
+    "原告乘坐⟦佟雨薇⟧驾驶的客车，与⟦石婷⟧驾驶的轿车相撞",
+    "双方经⟦莫如松⟧联系，货物由⟦佟雨薇⟧签收。",
+    "从⟦佟雨薇⟧处了解到，⟦曲仲元⟧将租赁权转出。",
+    "骗得⟦阿不都·热合曼⟧等人的押金，随后⟦巴图孟克⟧报警。",
+    "指派检察员⟦黄倩⟧出庭支持公诉",
+    "被告人⟦卢邓秀莲⟧犯盗窃罪，证人⟦蔡吴月云⟧的证言",
+    "本人⟦佟雨薇⟧，电话×××。律师您好，我叫⟦卞长庚⟧，请问",
 ]
 NO_NAMES = [
     "被告方应于判决生效之日起十日内支付原告货款。",
@@ -34,6 +43,9 @@ NO_NAMES = [
     "张某某、李某1、李某甲、王×、王XX、欧阳某到庭。",
     "被告人张某，男，1985年×月×日出生。",
     "原告：某某公司1。法定代表人：李某1，经理。",
+    "本人申请，经双方联系，由法院签收，从原告处取得。",
+    "国家机关工作人员玩忽职守、滥用职权、徇私舞弊",
+    "由有关部门责令关闭；向海洋排放；使用南水北调供水的",
 ]
 
 
@@ -52,6 +64,25 @@ def test_a_name_inside_the_name_of_a_court_stays(strict: Detector) -> None:
     text = "原告高明，男。佛山市高明区人民法院受理高明的起诉。"
     persons = [span.start for span in strict.detect(text, "judgment") if span.entity == "PERSON"]
     assert persons == [2, text.rindex("高明")]
+
+
+@pytest.mark.parametrize(
+    ("title", "person"),
+    [
+        ("卡里姆·本德危险驾驶一审刑事判决书", "卡里姆·本德"),
+        ("阿依古丽·买合木提重大责任事故一审刑事判决书", "阿依古丽·买合木提"),
+        ("邝秋危险驾驶一审刑事判决书", "邝秋"),
+        ("邝秋妨害公务一审刑事判决书", "邝秋"),
+    ],
+)
+def test_a_title_does_not_lengthen_the_name_of_the_text(title: str, person: str, strict: Detector) -> None:
+    text = f"被告人{person}，男。\n\x1e\n{title}"
+    assert [text[span.start : span.end] for span in strict.detect(text, "judgment")] == [person, person]
+
+
+def test_a_masked_party_does_not_lend_its_guardian_to_the_one_before(spc: Detector) -> None:
+    text = "原告章若岚，女。被告张某，男。法定代理人曲仲元。民间借贷纠纷一案"
+    assert [text[span.start : span.end] for span in spc.detect(text, "judgment")] == ["曲仲元"]
 
 
 def test_the_longer_of_two_names_is_taken_first(strict: Detector) -> None:

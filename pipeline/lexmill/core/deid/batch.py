@@ -22,8 +22,8 @@ _META_FIELDS = ("case_number", "court", "cause")
 def deidentify(table: pa.Table, detector: Detector) -> Batch:
     """Mask text, title and metadata of every document of ``table`` (DOCUMENT_RAW); ``kept`` is in DOCUMENT.
 
-    A document is quarantined whose detection fails, and one in which the second look (``residual``) still finds a masked name or a
-    valid identifier.
+    A document is quarantined if its detection fails, or if the second look (``residual``) still finds a masked name or a valid
+    identifier in it.
 
     One ``edit`` row a changed document says how many characters and bytes its text lost (negative: gained); the row of a
     quarantined document carries those of its whole text.
@@ -36,8 +36,10 @@ def deidentify(table: pa.Table, detector: Detector) -> Batch:
         account = (row["doc_id"], row["source"], row["doc_type"])
         try:
             document, spans = _document(row, detector)
-        except DocumentError as error:
-            ledger.add(*account, "quarantine", error.rule, len(text), n_bytes(text))
+        except Exception as error:
+            # Fail closed: whatever goes wrong, this document stays behind and the others go on; its message might quote the text.
+            rule = error.rule if isinstance(error, DocumentError) else "deid.failed"
+            ledger.add(*account, "quarantine", rule, len(text), n_bytes(text))
             continue
         kept.append(document)
         counts.update(f"masked.{span.entity}" for span in spans)

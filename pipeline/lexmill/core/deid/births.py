@@ -4,6 +4,7 @@ import re
 
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables
+from lexmill.errors import DocumentError
 
 # A birth date stands at most this far from the word that tells it.
 _REACH = 28
@@ -27,7 +28,7 @@ class BirthScanner:
             for mark, value in _PARTS.items():
                 pattern = pattern.replace(mark, value)
             self._patterns.append((table.id, re.compile(pattern)))
-        self._trigger = re.compile("[生男女](?:(?<=生)|(?=[，,]))")
+        self._trigger = re.compile("[生男女](?:(?<=[日月 （(出]生)|(?<=生)(?=[于日])|(?<=[男女])(?=[，,]))")
 
     def find(self, text: str) -> list[Span]:
         """All birth dates, by place, then by rule; a date that two rules find stands twice."""
@@ -43,4 +44,9 @@ class BirthScanner:
     def year(self, rule: str, text: str, start: int, end: int) -> str:
         """The year (with its sign) of the birth date that ``rule`` found at ``start:end``."""
         pattern = next(pattern for id_, pattern in self._patterns if id_ == rule)
-        return next(match["year"] for match in pattern.finditer(text, max(0, start - 16)) if match.span("date") == (start, end))
+        # Where the rule's match begins is not known any more: it is the nearest place before the date that gives the same date.
+        for begin in range(start, max(-1, start - _REACH - 1), -1):
+            match = pattern.match(text, begin)
+            if match is not None and match.span("date") == (start, end):
+                return match["year"]
+        raise DocumentError("deid.birth_year")

@@ -63,6 +63,8 @@ class IdentifierScanner:
             )
             for table in rules.identifier
         ]
+        self._uncued = [compiled for compiled in self._rules if compiled.rule.decision != "cue"]
+        self._any_cue = re.compile("|".join(f"(?:{table.cue})" for table in rules.identifier if table.cue) or "(?!)")
         self._certificates = [(table, re.compile(table.pattern)) for table in rules.certificate]
 
     def find(self, text: str, zones: Zones) -> list[Span]:
@@ -112,7 +114,8 @@ class IdentifierScanner:
         digits = squeezed.translate(_CONFUSED).upper() if 2 * visible > len(squeezed) else upper
         masked = _MASK.search(upper) is not None
         dotted = folded.upper() if "@" in folded or "." in folded else None
-        for compiled in self._rules:
+        # Without a cue only a form or a check digit decides.
+        for compiled in self._rules if self._any_cue.search(before) else self._uncued:
             rule = compiled.rule
             for raw in (dotted,) if dotted is not None else (upper,) if upper == digits else (upper, digits):
                 strict = compiled.form.fullmatch(raw) is not None

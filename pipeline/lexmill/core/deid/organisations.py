@@ -3,9 +3,7 @@
 import re
 from typing import NamedTuple
 
-from ahocorasick_rs import AhoCorasick, MatchKind
-
-from lexmill.core.deid.automaton import build_automaton
+from lexmill.core.deid.automaton import build_automaton, build_passing_automaton
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables
 from lexmill.core.deid.zones import Zones
@@ -90,7 +88,7 @@ class OrganisationScanner:
             return []
         keys = list(names)
         spans = []
-        for index, start, end in AhoCorasick(keys, matchkind=MatchKind.LeftmostLongest).find_matches_as_indexes(text):
+        for index, start, end in build_passing_automaton(keys).find_matches_as_indexes(text):
             if not zones.overlap(start, end):
                 spans.append(Span(start, end, names[keys[index]].entity, names[keys[index]].rule))
         return spans

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, get_args
 
-from ahocorasick_rs import AhoCorasick, MatchKind
-
-from lexmill.core.deid.automaton import build_automaton
+from lexmill.core.deid.automaton import build_automaton, build_passing_automaton
 from lexmill.core.deid.tables import DeidTables, PersonPattern, PersonRole
 from lexmill.core.deid.zones import Zones
 
@@ -25,16 +23,19 @@ _HEADING = 1500
 # Of a framed name: most have three characters.
 _LENGTHS = (3, 2, 4)
 _ROLES: tuple[PersonRole, ...] = get_args(PersonRole)
+_MASKS = frozenset("某×*＊")
 _MARKS = "，,。；;、（( \u3000\n）)"
-# What may stand behind a name of any kind after a sure cue: a list goes on, or something is said of the person.
-_OPEN = frozenset("、（(，,")
+# A name of any kind after a sure cue: behind it a list goes on, or something is said of the person.
+_OPEN_BLOCK = re.compile(f"[{_HAN}]{{1,12}}[{_DOT}、（(，,]|[^{_HAN}]")
+_WEAK_NOTE = frozenset("：:（(")
+_NOTE_START = _WEAK_NOTE | frozenset(" \u3000\t")
 _NOTE = re.compile(r"(?:[（(][^（）()\n]{1,40}[）)])?[ \u3000\t]{0,4}[:：]?[ \u3000\t]{0,4}")
 _LIST = re.compile(r"(?:[（(][^（）()\n]{1,20}[）)])?(?:[、]|以及|[和与及])")
 _MORE = frozenset("、（(")
 _ITEM = re.compile(
     rf"([{_HAN}{_DOT}]{{2,4}}?|[{_HAN}]{{1,6}}(?:[{_DOT}][{_HAN}]{{1,8}}){{1,3}})(?:（[^（）\n]{{1,12}}）)?(?=、|等人|的证言|的供述|的陈述|证言|证实)"
 )
-_DOTTED = re.compile(f"[{_DOT}]")
+_DOTS = frozenset(_DOT)
 _PART_RULE = "lexicon.name_part"
 _DOTTED_RULE = "lexicon.transliteration"
 _BLOCK = re.compile(f"[{_HAN}]{{2,12}}")
@@ -130,11 +131,12 @@ class PersonScanner:
         surnames = rules.characters("surname")
         compounds = rules.words("compound_surname")
         non_name = rules.characters("non_name")
-        transliterated = f"[{rules.characters('transliteration')}]"
-        self._dotted = re.compile(f"[{_DOT}](?<={transliterated}.)(?={transliterated}{{2}})")
-        self._before_dot = re.compile(f"{transliterated}{{1,8}}")
-        self._after_dot = re.compile(f"{transliterated}{{1,10}}(?:[{_DOT}]{transliterated}{{2,10}}){{0,3}}")
-        self._parts = build_automaton(list(rules.words("name_part")))
+        # 都 and 得 write names only inside these two: alone they are words.
+        sound = f"(?:阿[不布卜]都|彼得|[{rules.characters('transliteration')}])"
+        backwards = f"(?:都[不布卜]阿|得彼|[{rules.characters('transliteration')}])"
+        self._dotted = re.compile(f"[{_DOT}](?={sound}{{2}}|阿[不布卜]都|彼得)")
+        self._before_dot = re.compile(f"{backwards}{{1,8}}")
+        self._after_dot = re.compile(f"{sound}{{1,10}}(?:[{_DOT}]{sound}{{1,10}}){{0,3}}")
         self._protected_case = [re.compile(table.pattern) for table in rules.protected_case]
         self._alias_rule = next((table.id for table in rules.alias if table.id == "alias.person"), "")
         aliases = [cue for table in rules.alias if table.id == "alias.person" for cue in table.cues.split()]
@@ -156,6 +158,9 @@ class PersonScanner:
         self._no_start = (self._non_name | self._never) - self._surnames | frozenset("，。；、：,.;”》）)\n")
         self._no_cue = self._no_start - frozenset("：:")
         self._places = rules.words("place_end")
+        # One look at a character spares most comparisons with all the words.
+        self._place_starts = frozenset(word[0] for word in self._places)
+        self._place_ends = frozenset(word[-1] for word in self._places)
         given = f"(?![{non_name}])[{_HAN}]"
         self._given = re.compile(f"(?:{given}){{1,7}}")
         self._body = re.compile("|".join(rules.words("org_end")))
@@ -182,7 +187,8 @@ class PersonScanner:
                     {"after": self._leads, "before": self._acts, "around": around}[role.side].setdefault(word, role.id)
         self._cues = tuple(after.values())
         self._cue_words = build_automaton(list(after))
-        self._closings = build_automaton(list(frames))
+        # Morphemes of names stand behind the closing words, so that one pass finds both.
+        self._closings = build_automaton([*frames, *rules.words("name_part")])
         self._frames = tuple(
             _Frame(frozenset(opening[-1] for opening in openings), tuple(openings.items())) for openings in frames.values()
         )
@@ -199,11 +205,15 @@ class PersonScanner:
         return text[start : start + 2] in self._compound or (text[start] in self._surnames and text[start] not in self._weak)
 
     def _is_word(self, name: str) -> bool:
-        return name[:2] in self._not_names or name[:3] in self._not_names or name.endswith(self._places)
+        return (
+            name[:2] in self._not_names
+            or name[:3] in self._not_names
+            or (name[-1:] in self._place_ends and name.endswith(self._places))
+        )
 
     def _name_at(self, text: str, start: int) -> _Name | None:
         """The Chinese name that begins at ``start``, if one can."""
-        foreign = self._foreign.match(text, start) if _DOTTED.search(text, start + 1, start + 11) else None
+        foreign = None if _DOTS.isdisjoint(text[start + 1 : start + 11]) else self._foreign.match(text, start)
         if foreign:
             return _Name(self._foreign_end(text, foreign), clean=True, known=True)
         compound = text[start : start + 2] in self._compound
@@ -221,7 +231,9 @@ class PersonScanner:
         if given.end() == shortest and third in self._non_name and third not in self._never and not _is_han(text, shortest + 1):
             return _Name(shortest + 1, clean=True, known=known)
         if given.end() <= shortest + 1:
-            return _Name(given.end(), clean=not text.startswith(self._places, given.end()), known=known)
+            end = given.end()
+            place = text[end : end + 1] in self._place_starts and text.startswith(self._places, end)
+            return _Name(end, clean=not place, known=known)
         return _Name(shortest + 1, clean=False, known=known)
 
     def _odd_name_at(self, text: str, start: int, known: bool) -> _Name | None:
@@ -265,12 +277,13 @@ class PersonScanner:
         found: dict[str, _Evidence] = {}
 
         def add(start: int, end: int, points: int, rule: str, role: PersonRole) -> None:
-            name = text[start:end]
-            if zones.overlap(start, end) or _MASK.search(name):
+            if zones.overlap(start, end):
                 return
-            if name in found:
-                found[name].add(points, rule, role)
-            else:
+            name = text[start:end]
+            evidence = found.get(name)
+            if evidence is not None:
+                evidence.add(points, rule, role)
+            elif not _MASK.search(name):
                 found[name] = _Evidence(points, rule, role)
 
         for table, trigger, pattern in self._patterns_at:
@@ -305,19 +318,28 @@ class PersonScanner:
 
     def _collect_framed(self, text: str, add: _Add) -> None:
         """Names between two words that together leave no doubt: 经 X 联系, 乘坐 X 驾驶."""
-        for index, end, _ in self._closings.find_matches_as_indexes(text):
+        parts: list[tuple[int, int]] = []
+        for index, end, stop in self._closings.find_matches_as_indexes(text):
+            if index >= len(self._frames):
+                parts.append((end, stop))
+                continue
             frame = self._frames[index]
             for length in _LENGTHS:
                 start = end - length
                 if start < 1:
                     continue
                 # The two characters decide nearly always, and at once.
-                if text[start - 1] not in frame.last or text[start] not in self._first or not self._is_full_name(text, start, end):
+                if (
+                    text[start - 1] not in frame.last
+                    or text[start] not in self._first
+                    or not self._is_full_name(text, start, end)
+                ):
                     continue
                 cue = next((cue for opening, cue in frame.cues if text.endswith(opening, 0, start)), None)
                 if cue is not None:
                     add(start, end, _ENOUGH, cue.rule, cue.role)
                     break
+        self._collect_parts(text, parts, add)
 
     def _is_full_name(self, text: str, start: int, end: int) -> bool:
         """Whether ``start:end`` is a surname and one or two characters more, and no word."""
@@ -327,18 +349,20 @@ class PersonScanner:
         return self._plain.fullmatch(text, start + 1, end) is not None and not self._is_word(text[start:end])
 
     def _collect_foreign(self, text: str, add: _Add) -> None:
-        """Names that tell themselves: transliterations around a dot, and two or more morphemes of Tibetan and Mongolian names."""
+        """Transliterations around a dot."""
         at = 0
         for dot in self._dotted.finditer(text):
             if dot.start() < at:
                 continue
             before = self._before_dot.match(text[max(at, dot.start() - 8) : dot.start()][::-1])
             after = self._after_dot.match(text, dot.end())
-            assert before is not None  # the pattern of the dot asks for both
-            assert after is not None
+            if before is None or after is None:
+                continue
             at = after.end()
             add(dot.start() - before.end(), at, _ENOUGH, _DOTTED_RULE, "mention")
-        parts = [(start, end) for _, start, end in self._parts.find_matches_as_indexes(text)]
+
+    def _collect_parts(self, text: str, parts: list[tuple[int, int]], add: _Add) -> None:
+        """Two or more morphemes in a row are a Tibetan, Mongolian, Uyghur or Yi name."""
         names: list[tuple[int, int]] = []
         for (start, end), (after, last) in pairwise(parts):
             if end != after:
@@ -363,7 +387,7 @@ class PersonScanner:
             lead = self._leads.get(text[start - 2 : start]) or self._leads.get(text[start - 3 : start])
             if lead is None and _is_han(text, start - 1) and text[start - 1] not in self._repeated:
                 continue
-            act = self._acts.get(text[name.end : name.end + 2])
+            act = self._acts.get(text[name.end : name.end + 2]) or self._acts.get(text[name.end : name.end + 1])
             mark = (text[start : name.end], text[start - 1 : start], text[name.end : name.end + 1])
             points = 2 * (lead is not None) + 2 * (act is not None) + (mark not in seen)
             if name.known and (lead or act):
@@ -378,13 +402,15 @@ class PersonScanner:
             return party
         weak = cue.strength == "weak"
         labelled = False
-        if not weak or text[at : at + 1] in "：:（(":
+        if text[at : at + 1] in (_WEAK_NOTE if weak else _NOTE_START):
             note = _NOTE.match(text, at)
             assert note is not None  # every part of the pattern may be empty
             labelled = ":" in note.group() or "：" in note.group()
             at = note.end()
         if text[at : at + 1] in self._no_start and not self._begins_name(text, at):
             return party
+        if text[at + 1 : at + 2] in _MASKS:
+            return None if cue.role == "party" else party
         first = True
         while at < len(text):
             end, points = self._judge(text, at, cue.strength, labelled if first else False, first)
@@ -412,6 +438,18 @@ class PersonScanner:
             return True
         return text[at] not in self._never and text[at] not in self._repeated and self._foreign.match(text, at) is not None
 
+    def _has_two_surnames(self, text: str, at: int) -> bool:
+        """Whether the name at ``at`` is one of four characters with the surnames of both parents, and ends cleanly."""
+        given = self._given.match(text, at + 1)
+        return (
+            self._is_known(text, at)
+            and self._is_known(text, at + 1)
+            and given is not None
+            and (given.end() == at + 4 or (given.end() > at + 4 and text[at + 4 : at + 6] in self._followers))
+            and not self._is_word(text[at + 1 : at + 4])
+            and not self._is_word(text[at : at + 4])
+        )
+
     def _is_body(self, text: str, start: int) -> bool:
         """Whether an organisation or a public body begins at ``start``: a stretch without function words that ends like one."""
         stretch = self._stretch.match(text, start)
@@ -419,6 +457,8 @@ class PersonScanner:
 
     def _judge(self, text: str, at: int, strength: str, labelled: bool, first: bool) -> tuple[int, int]:
         """Where the name at ``at`` after a cue ends, and how many points it gets; none if it is no name."""
+        if strength == "sure" and not labelled and text[at] not in self._first and not _OPEN_BLOCK.match(text, at):
+            return at, 0
         name = self._name_at(text, at)
         if strength == "weak" and not labelled:
             return (name.end, 1) if name is not None and first and not self._is_word(text[at : name.end]) else (at, 0)
@@ -428,12 +468,12 @@ class PersonScanner:
         block = word.end()
         length = block - at
         after = text[block : block + 1]
-        if name is None and after not in _OPEN and not labelled and strength == "sure":
-            return at, 0
         if self._is_body(text, at):
             return at, 0
         if 2 <= length <= 8 and _PARTY_DATA.match(text, block) and (labelled or not self._is_word(text[at:block])):
             return block, _ENOUGH
+        if name is not None and not name.clean and self._has_two_surnames(text, at):
+            return at + 4, _ENOUGH
         if name is not None and (name.clean or not labelled) and (labelled or not self._is_word(text[at : name.end])):
             if name.clean and (
                 name.known or labelled or text[name.end : name.end + 1] in _MARKS or text[name.end : name.end + 2] in self._acts
@@ -486,7 +526,7 @@ class PersonScanner:
 
     def _mentions(self, text: str, names: dict[str, _Evidence], zones: Zones) -> list[PersonSpan]:
         keys = list(names)
-        mentions = AhoCorasick(keys, matchkind=MatchKind.LeftmostLongest).find_matches_as_indexes(text)
+        mentions = build_passing_automaton(keys).find_matches_as_indexes(text)
         companies = {index for index, _, end in mentions if text.startswith("公司", end)}
         spans = []
         for index, start, end in mentions:

@@ -44,6 +44,13 @@ class DeidRules(DeidTables):
             for table in self.identifier
             if table.check and table.check not in CHECKS
         ]
+        faults += [
+            Fault(role.id, f"cues: {word!r} has not two halves; write …")
+            for role in self.role
+            if role.side == "frame"
+            for word in role.cues.split()
+            if not all(word.partition("…"))
+        ]
         if faults:
             return faults
         zones = ZoneScanner(self)

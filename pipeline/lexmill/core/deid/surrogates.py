@@ -43,20 +43,21 @@ class Surrogates:
         """One replacement a span (sorted, disjoint, as given); those that would change nothing are left out."""
         spans = tuple(spans)
         # A digit right after the mention would run into the surrogate's number: such names get a stem (甲, 乙 …).
-        stems = {
-            self._key(text, span)
-            for span in spans
-            if span.entity in _NAMED and text[span.end : span.end + 1].isdecimal()
-        }
+        stems = {self._key(text, span) for span in spans if span.entity in _NAMED and text[span.end : span.end + 1].isdecimal()}
         chosen: dict[tuple[str, str], str] = {}
+        # Most mentions are written as one before.
+        written: dict[tuple[str, str], str] = {}
         replacements = []
         for span in spans:
             source = text[span.start : span.end]
             if span.entity in _NAMED:
-                key = self._key(text, span)
-                if key not in chosen:
-                    chosen[key] = self._free(text, self._base(span, key[1]), key in stems, chosen)
-                replacement = chosen[key]
+                known = written.get((span.entity, source))
+                if known is None:
+                    key = self._key(text, span)
+                    if key not in chosen:
+                        chosen[key] = self._free(text, self._base(span, key[1]), key in stems, chosen)
+                    known = written[(span.entity, source)] = chosen[key]
+                replacement = known
             elif span.rule in self._dates:
                 replacement = self._dates[span.rule].format(year=self._births.year(span.rule, text, span.start, span.end))
             else:
