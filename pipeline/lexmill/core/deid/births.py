@@ -8,6 +8,7 @@ from lexmill.errors import DocumentError
 
 # A birth date stands at most this far from the word that tells it.
 _REACH = 28
+_AHEAD = 8
 _YEAR = re.compile("[年./-](?<=[0-9０-９〇零一二三四五六七八九].)")
 _NUMERAL = "〇○零一二三四五六七八九"
 _PARTS = {
@@ -37,8 +38,10 @@ class BirthScanner:
             if not _YEAR.search(text, max(0, hit.start() - _REACH), hit.end() + _REACH):
                 continue
             for rule, pattern in self._patterns:
-                for match in pattern.finditer(text, max(0, hit.start() - _REACH), hit.end() + _REACH):
-                    found[Span(*match.span("date"), "BIRTH_DATE", rule)] = None
+                # A pattern looks at what follows its match: it must not end where the window does.
+                for match in pattern.finditer(text, max(0, hit.start() - _REACH), hit.end() + _REACH + _AHEAD):
+                    if match.end() <= hit.end() + _REACH:
+                        found[Span(*match.span("date"), "BIRTH_DATE", rule)] = None
         return list(found)
 
     def year(self, rule: str, text: str, start: int, end: int) -> str:
