@@ -27,7 +27,8 @@ def finished_parts(site: Site) -> dict[tuple[str, str], int]:
 
 
 def progress(site: Site) -> int:
-    return len(list(site.run_folder.rglob("receipts/part-*.json"))) if site.run_folder.exists() else 0
+    """Parts with a receipt; folders may be renamed away while they are counted, which os.walk takes as it is."""
+    return sum(len(names) for folder, _, names in os.walk(site.run_folder) if folder.endswith("/receipts"))
 
 
 def kill(process: "subprocess.Popen[str]", victim: str, chance: random.Random) -> None:
