@@ -17,7 +17,7 @@ An ordinal is a document's number over all ingest parts, in order of part and ro
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -88,12 +88,14 @@ def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     rows = [int(entry["rows"]) for entry in entries]
     firsts = [0, *accumulate(rows)]
     this = _Run(job, fingerprint, job.workspace.stage("ingest"), entries, firsts)
-    decisions = _decide(this) if settings.enabled else None
+    if settings.enabled:
+        _decide(this)
+    about = _decision_digests(this) if settings.enabled else [None] * len(entries)
     tasks = [
         PartTask(
             number,
-            digest(fingerprint, entry["sha256"], _decision_digest(this, decisions, number)),
-            (this.ingest, entry, firsts[number], this.step("decisions") if decisions else None),
+            digest(fingerprint, entry["sha256"], about[number]),
+            (this.ingest, entry, firsts[number], this.step("decisions") if settings.enabled else None),
             int(entry["bytes"]),
         )
         for number, entry in enumerate(entries)
@@ -101,15 +103,21 @@ def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     return job.runner.run_stage("dedup", job.workspace.stage("dedup"), apply_part, tasks, fingerprint)
 
 
-def _decision_digest(this: _Run, decisions: Mapping[str, Any] | None, number: int) -> str | None:
-    """What was decided about one part, so that a part is made again only if its own decisions changed."""
-    if decisions is None:
-        return None
-    found = _between(this.step("decisions"), this.firsts[number], this.firsts[number + 1])
-    return digest(pc.subtract(found["ordinal"], this.firsts[number]).to_pylist(), found.drop_columns(["ordinal"]).to_pylist())
+def _decision_digests(this: _Run) -> list[str | None]:
+    """What was decided about each part, so that a part is made again only if its own decisions changed."""
+    (path,) = _part_files(this.step("decisions"))
+    table = pq.read_table(path, use_threads=False)
+    edges = np.searchsorted(table["ordinal"].to_numpy(), this.firsts)
+    digests: list[str | None] = []
+    for number, (low, high) in enumerate(pairwise(edges.tolist())):
+        found = table.slice(low, high - low)
+        rows = pc.subtract(found["ordinal"], this.firsts[number]).to_pylist()
+        digests.append(digest(rows, found.drop_columns(["ordinal"]).to_pylist()))
+    return digests
 
 
-def _decide(this: _Run) -> dict[str, Any]:
+def _decide(this: _Run) -> None:
+    """Find out what leaves: all steps up to ``dedup.decisions``."""
     entries, firsts = this.entries, this.firsts
     signed = this.go(
         "signatures",
@@ -186,7 +194,7 @@ def _decide(this: _Run) -> dict[str, Any]:
             for bucket in range(buckets)
         ],
     )
-    return this.go(
+    this.go(
         "decisions",
         collect_decisions,
         [((this.step("verdicts"), this.step("ids")), [verdicts["fingerprint"], repeated["fingerprint"]], 0)],
