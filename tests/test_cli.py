@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lexmill import cli
+from lexmill import cli, rules
 
 TEXT = (
     "浙江省某某市人民法院\n民事判决书\n（2079）浙0199民初1234号\n"
@@ -70,6 +70,16 @@ def test_rules_check_proves_the_shipped_rules(monkeypatch: pytest.MonkeyPatch, c
     assert lexmill(monkeypatch, "rules", "check") == 0
     out = capsys.readouterr().out
     assert all(f"{family}: " in out for family in ("ingest", "segment", "dedup", "deid", "quality"))
+
+
+def test_rules_check_says_what_an_overlay_changes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "dedup").mkdir()
+    shipped = next(path for path in (rules.shipped() / "dedup").glob("*.toml")).read_text(encoding="utf-8")
+    (tmp_path / "dedup" / "mine.toml").write_text(shipped.replace('why = "', 'why = "mine: '), encoding="utf-8")
+    assert lexmill(monkeypatch, "rules", "check", str(tmp_path)) == 0
+    assert "dedup.other_case: replaced" in capsys.readouterr().out
 
 
 def test_mask_splices_to_its_own_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_minimal_file_has_defaults_and_resolves_paths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('origin = "open"', 'origin = "stolen"', "source.0.card.origin"),
+        ('origin = "open"', 'origin = "stolen"', "source 'a'.card.origin"),
         ('licence = "none needed"\n', "", "licence"),
         ("foreign = false", 'foreign = false\nconfidentiality = "client-confidential"', "consent"),
         ("version = 1", "version = 2", "version"),
@@ -89,6 +89,8 @@ def test_minimal_file_has_defaults_and_resolves_paths(tmp_path: Path) -> None:
         ('name = "a"', 'name = "a/b"', "name"),
         ("foreign = false", "foreign = false\n[tokenize]\nseq_lens = []", "tokenize.seq_lens"),
         ("foreign = false", 'foreign = false\n[dedup]\nenabled = "yes"', "dedup.enabled"),
+        ("foreign = false", 'foreign = false\n[dedup]\nthreshold = "0.9"', "dedup.threshold"),
+        ('collected = "2026-01-02"', 'collected = "yesterday"', "write such as 2026-11-30"),
     ],
 )
 def test_every_fault_names_file_and_key(tmp_path: Path, before: str, after: str, said: str) -> None:
@@ -112,6 +114,12 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
 def test_a_source_without_a_card_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"card"):
         load(write(tmp_path, MINIMAL[: MINIMAL.index("[source.card]")]))
+
+
+def test_one_mistake_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(write(tmp_path, MINIMAL[: MINIMAL.index("[source.card]")]))
+    assert str(caught.value).count("\n") == 0
 
 
 def test_two_sources_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -80,6 +80,17 @@ def test_a_missing_folder_is_a_fault(tmp_path: Path) -> None:
         rules.load([tmp_path / "none"])
 
 
+def test_a_rule_file_beside_the_family_folders_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(BOUND.format(id="quality.x", least=3, action="tag", rate=""), encoding="utf-8")
+    with pytest.raises(RuleError, match="stand in a folder of their family"):
+        rules.load([tmp_path])
+
+
+def test_an_empty_folder_is_a_fault(tmp_path: Path) -> None:
+    with pytest.raises(RuleError, match="holds no rule file"):
+        rules.load([tmp_path])
+
+
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     folder = overlay(tmp_path, "quality", BOUND.format(id="quality.x", least=100, action="drop", rate=""))
     overlay(folder, "dedup", "[[guard]]\nid = 'dedup.y'\nwhy = 'x'\n")

@@ -124,8 +124,8 @@ def trace_command(
     workspace = _workspace(config, settings)
     for row in trace.resolve(workspace, document):
         table = Table(title=f"{row['doc_id']} (source {row['source']}, file {row['file_number']})")
-        for column in ("stage", "action", "rule", "twin", "value", "characters"):
-            table.add_column(column, justify="right" if column in ("value", "characters") else "left")
+        for column in ("stage", "action", "rule", "twin", "value", "characters removed"):
+            table.add_column(column, justify="right" if column in ("value", "characters removed") else "left")
         for step in trace.trace(workspace, row["doc_id"]):
             value = "" if step["value"] is None else f"{step['value']:.3f}"
             table.add_row(step["stage"], step["action"], step["rule"], step["twin"] or "", value, f"{step['n_chars'] or ''}")
@@ -143,8 +143,11 @@ def check_rules(
     from lexmill import rules
 
     found = rules.load([folder.absolute()] if folder else [])
+    shipped, mine = rules.ids(rules.load()), rules.ids(found)
     for family, number in rules.count(found).items():
         typer.echo(f"{family}: {number} rules, all prove their examples")
+        for rule in sorted(rule for rule in mine[family] if mine[family][rule] != shipped[family].get(rule)):
+            typer.echo(f"  {rule}: {'replaced' if rule in shipped[family] else 'new'}")
 
 
 @app.command("mask")
@@ -178,7 +181,7 @@ def _log_to_stderr() -> None:
         cache_logger_on_first_use=True,
     )
     # Libraries log what they are given, which may be text: only ours speaks.
-    logging.basicConfig(level=logging.CRITICAL)
+    logging.getLogger().addHandler(logging.NullHandler())
 
 
 def main() -> None:

@@ -40,7 +40,10 @@ class Card(_Section):
     @field_validator("collected", mode="before")
     @classmethod
     def _quoted_date(cls, value: Any) -> Any:
-        return datetime.date.fromisoformat(value) if isinstance(value, str) else value
+        try:
+            return datetime.date.fromisoformat(value) if isinstance(value, str) else value
+        except ValueError:
+            raise ValueError("no date; write such as 2026-11-30") from None
 
     @model_validator(mode="after")
     def _may_be_used(self) -> "Card":
@@ -92,7 +95,7 @@ class Dedup(_Section):
     """When two documents are one."""
 
     enabled: bool = True
-    threshold: Annotated[float, Field(gt=0, le=1, strict=False)] = 0.8
+    threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
 
 
 class Deidentify(_Section):
@@ -100,7 +103,7 @@ class Deidentify(_Section):
 
     enabled: bool = True
     policy: str = "train-strict"
-    max_residual_rate: Annotated[float, Field(ge=0, le=1, strict=False)] = 0.01
+    max_residual_rate: Annotated[float, Field(ge=0, le=1)] = 0.01
 
 
 class Filter(_Section):
@@ -212,8 +215,29 @@ def _remedy(error: Any) -> str:
         return "add it; lexmill.example.toml shows every key"
     if kind == "extra_forbidden":
         return "no such key: remove it or mend its spelling; lexmill.example.toml names every key"
+    if kind == "tuple_type":
+        return "write a list such as [4096]"
+    if kind == "too_short":
+        return "give at least one"
     message = error["msg"].removeprefix("Value error, ")
-    return message[0].lower() + message[1:]
+    return f"{message[0].lower()}{message[1:]}; lexmill.example.toml shows what may stand here"
+
+
+def _faults(path: Path, data: dict[str, Any], error: ValidationError) -> list[str]:
+    """One line a fault, sources by their names; a list is not blamed for what is wrong inside one of its items."""
+    items = error.errors()
+    inner = {item["loc"][0] for item in items if len(item["loc"]) > 1}
+    faults = []
+    for item in items:
+        where = list(item["loc"])
+        if len(where) == 1 and where[0] in inner:
+            continue
+        if len(where) > 1 and where[0] == "source" and isinstance(where[1], int):
+            source = data["source"][where[1]]
+            name = source.get("name") if isinstance(source, dict) else None
+            where[:2] = [f"source {name!r}" if name else f"source number {where[1] + 1}"]
+        faults.append(f"{path}: {'.'.join(str(part) for part in where) or 'the whole file'}: {_remedy(item)}")
+    return faults
 
 
 def load(path: Path, settings: tuple[str, ...] = ()) -> Config:
@@ -232,10 +256,7 @@ def load(path: Path, settings: tuple[str, ...] = ()) -> Config:
     try:
         config = Config.model_validate({**data, "path": path.absolute()})
     except ValidationError as error:
-        for item in error.errors():
-            key = ".".join(str(part) for part in item["loc"]) or "the whole file"
-            faults.append(f"{path}: {key}: {_remedy(item)}")
-        raise ConfigError("\n".join(faults)) from None
+        raise ConfigError("\n".join([*faults, *_faults(path, data, error)])) from None
     if faults:
         raise ConfigError("\n".join(faults))
     return config

@@ -98,8 +98,14 @@ def load(overlays: Sequence[Path] = ()) -> RuleSet:
             faults.append(
                 f"{overlay}: no such folder; `rules` names folders that hold ingest/, segment/, dedup/, deid/ or quality/"
             )
-        unknown = sorted(path for path in overlay.glob("*") if path.is_dir() and path.name not in FAMILIES)
-        faults.extend(f"{folder}: no such rule family; there are {', '.join(FAMILIES)}" for folder in unknown)
+        inside = sorted(overlay.glob("*")) if overlay.is_dir() else []
+        for path in inside:
+            if path.is_dir() and path.name not in FAMILIES:
+                faults.append(f"{path}: no such rule family; there are {', '.join(FAMILIES)}")
+            elif path.suffix == ".toml":
+                faults.append(f"{path}: rule files stand in a folder of their family: move it to one of {', '.join(FAMILIES)}")
+        if overlay.is_dir() and not any(overlay.glob("*/*.toml")):
+            faults.append(f"{overlay}: holds no rule file; put one such as quality/mine.toml there, or take the folder out")
     books: dict[str, Any] = {}
     digests: dict[str, str] = {}
     for family, model in FAMILIES.items():
@@ -112,6 +118,18 @@ def load(overlays: Sequence[Path] = ()) -> RuleSet:
     if faults:
         raise RuleError("\n".join(faults))
     return RuleSet(**books, digests=digests)
+
+
+def ids(rules: RuleSet) -> dict[str, dict[str, str]]:
+    """By family, a digest of every rule by its id: what two rule sets differ in."""
+    return {
+        family: {
+            rule.id: digest(rule.model_dump(mode="json"))
+            for kind in model.model_fields
+            for rule in getattr(getattr(rules, family), kind)
+        }
+        for family, model in FAMILIES.items()
+    }
 
 
 def count(rules: RuleSet) -> dict[str, int]:
