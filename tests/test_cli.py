@@ -136,6 +136,13 @@ def test_mask_refuses_unknown_options(
     assert not (tmp_path / "out.jsonl").exists()
 
 
+def test_mask_does_not_write_over_its_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(lines({"id": "a", "text": TEXT}), encoding="utf-8")
+    assert lexmill(monkeypatch, "mask", str(path), "--out", str(path)) == 2
+    assert json.loads(path.read_text(encoding="utf-8"))["text"] == TEXT
+
+
 def test_mask_without_input_exits_3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert lexmill(monkeypatch, "mask", str(tmp_path / "none.jsonl"), "--out", str(tmp_path / "out.jsonl")) == 3
 

@@ -24,6 +24,10 @@ def test_every_stage_balances(reference: Reference) -> None:
     for before, after in pairwise(stages):
         assert before["out"] == after["in"]
     assert stages[-1]["out"]["docs"] > 300
+    sources = reference.balance["sources"]
+    assert all(row["in"] == row["drop"] + row["quarantine"] + row["out"] for row in sources)
+    assert sum(row["in"] for row in sources) == stages[0]["in"]["docs"]
+    assert sum(row["out"] for row in sources) == stages[-1]["out"]["docs"]
     truth = json.loads((SAMPLES / "truth.json").read_text(encoding="utf-8"))
     assert stages[0]["in"]["docs"] == truth["documents"]
 
@@ -77,8 +81,17 @@ def test_nothing_personal_beside_the_text(reference: Reference) -> None:
 
 @pytest.mark.smoke
 def test_private_folders_are_private(reference: Reference) -> None:
-    for path in (reference.site.workspace, reference.site.run_folder, reference.site.workspace / "lineage" / "main"):
+    workspace = reference.site.workspace
+    for path in (
+        workspace / "runs",
+        reference.site.run_folder,
+        workspace / "lineage",
+        workspace / "lineage/main",
+        workspace / "tmp",
+    ):
         assert path.stat().st_mode & 0o077 == 0, path.name
+    assert workspace.stat().st_mode & 0o055 == 0o055, "a trainer's account reads releases/"
+    assert all(path.stat().st_mode & 0o044 == 0o044 for path in (workspace / "releases").rglob("*"))
 
 
 @pytest.mark.smoke

@@ -7,7 +7,7 @@ import pytest
 from lexmill import rules
 from lexmill.config import load
 from lexmill.errors import ConfigError
-from lexmill.jobs.run import STAGES, check_settings
+from lexmill.jobs.run import STAGES, check_settings, lost_sources
 from lexmill.store import workspace
 
 EXAMPLE = Path(__file__).parents[2] / "lexmill.example.toml"
@@ -28,3 +28,11 @@ def test_wrong_settings_are_all_told() -> None:
         check_settings(config, rules.load())
     for said in ("deidentify.policy", "spc2016", "tokenize.tokenizer", "cluster.memory", str(EXAMPLE)):
         assert said in str(caught.value)
+
+
+def test_a_source_that_is_lost_whole_is_named() -> None:
+    counts = {
+        "in": {"a/qa": {"docs": 3}, "b/qa": {"docs": 2}, "c/qa": {"docs": 1}},
+        "out": {"a/qa": {"docs": 1}, "c/judgment": {"docs": 1}},
+    }
+    assert lost_sources({"counts": counts}) == [("b", 2)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lexmill.errors import StoppedError
+from lexmill.errors import ConfigError, StoppedError
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
 
@@ -71,3 +71,12 @@ def test_copies_have_the_same_bytes_and_replace(tmp_path: Path) -> None:
 
 def test_private_folders_are_private(tmp_path: Path) -> None:
     assert files.make_private(tmp_path / "p").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "open").mkdir(mode=0o755)
+    assert files.make_private(tmp_path / "open").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_cannot_be_is_a_fault_of_the_run_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for impossible in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nope")):
+        with pytest.raises(ConfigError, match="name another folder"):
+            files.make_private(impossible)

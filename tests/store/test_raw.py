@@ -115,6 +115,11 @@ def test_a_pattern_without_files_is_an_error(tmp_path: Path) -> None:
         list_files([f"{tmp_path}/none-*.txt"])
 
 
+def test_a_folder_in_place_of_files_says_what_to_write(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is a folder; write .*/\*\*/\*"):
+        list_files([str(tmp_path)])
+
+
 def test_urls_are_listed_and_read() -> None:
     import fsspec
 

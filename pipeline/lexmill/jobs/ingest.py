@@ -160,7 +160,11 @@ def plan(config: Config, workspace: Workspace) -> dict[int, list[Piece]]:
     planner = _Planner(known, part_bytes)
     for source in config.source:
         planner.start_source()
-        for raw in list_files([config.resolve(pattern) for pattern in source.paths]):
+        try:
+            found = list_files([config.resolve(pattern) for pattern in source.paths])
+        except InputError as error:
+            raise InputError(f"{config.path}: source {source.name!r}: paths: {error}") from None
+        for raw in found:
             planner.add(source.name, raw)
     if planner.pieces != known:
         files.write_table(path, pa.Table.from_pylist([asdict(piece) for piece in planner.pieces], schema=_PLAN))

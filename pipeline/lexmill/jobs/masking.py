@@ -46,6 +46,8 @@ def mask_file(source: str, out: str, policy: str, doc_type: str) -> int:
     """
     if doc_type not in (*DOC_TYPES, "auto"):
         raise ConfigError(f"--doc-type {doc_type}: no such type; there are {', '.join(DOC_TYPES)} and auto")
+    if source != "-" and Path(source).exists() and Path(out).exists() and Path(source).samefile(out):
+        raise ConfigError(f"--out {out}: is the input itself; name another file")
     book = rules.load().deid
     policies = sorted(known.name for known in book.policy)
     if policy not in policies:

@@ -91,7 +91,9 @@ def _publish(job: Job, folder: Path, body: Mapping[str, Any], shards: list[dict[
     for stage, entries in (("tokenize", shards), ("filter", texts)):
         source = job.workspace.stage(stage)
         for number, entry in enumerate(entries):
+            # The stage's own file may be the same one; its folder keeps it private.
             files.copy(source.part(number), building / entry["path"])
+            (building / entry["path"]).chmod(PUBLIC)
     files.write_json(building / "manifest.json", body, PUBLIC)
     files.remove(folder)  # only a damaged one stands here: the name is a digest of what it holds
     building.rename(folder)

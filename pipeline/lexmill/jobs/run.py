@@ -90,7 +90,8 @@ def run(config: Config, until: str, console: Console) -> Finished:
     workspace = Workspace(config.workspace_dir, config.run)
     started = time.time()
     with lock.held(workspace.root), ExitStack() as stack:
-        files.make_private(workspace.run_folder)
+        for folder in (workspace.root / "runs", workspace.run_folder, workspace.root / "lineage"):
+            files.make_private(folder)
         cluster = _Cluster(config, workspace, stack)
         runner = Runner(lambda: cluster.client, worker_count(config.cluster), version("lexmill"), Progress(console))
         job = Job(config, rule_set, workspace, runner)
@@ -110,6 +111,13 @@ def _stages(job: Job, until: str) -> Manifests:
         try:
             for name, stage in STAGES.items():
                 manifests[name] = stage(job, manifests)
+                if name == "ingest":
+                    for source, number in lost_sources(manifests[name]):
+                        log.warning(
+                            "nothing of this source could be read: look at its fields and formats",
+                            source=source,
+                            records=number,
+                        )
                 if name == until:
                     break
         except DamagedInput as error:
@@ -118,6 +126,18 @@ def _stages(job: Job, until: str) -> Manifests:
             continue
         return manifests
     raise DamagedInput("finished parts are damaged again and again: check the disk that holds the workspace")
+
+
+def lost_sources(manifest: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """(source, records) of the sources of which not one record became a document."""
+    counts = manifest["counts"]
+    came: dict[str, int] = {}
+    kept: dict[str, int] = {}
+    for kind, total in (("in", came), ("out", kept)):
+        for group, units in counts.get(kind, {}).items():
+            name = group.rpartition("/")[0]
+            total[name] = total.get(name, 0) + units["docs"]
+    return [(name, number) for name, number in sorted(came.items()) if not kept.get(name)]
 
 
 def _discard(workspace: Workspace) -> None:

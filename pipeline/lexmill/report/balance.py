@@ -52,7 +52,7 @@ def balance(manifests: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any
         for name, manifest in manifests.items()
         if name != "release"
     }
-    result: dict[str, Any] = {"stages": stages, "rules": rules, "run": dict(record)}
+    result: dict[str, Any] = {"stages": stages, "sources": _sources(manifests), "rules": rules, "run": dict(record)}
     if "release" in manifests:
         body = manifests["release"]
         result["release"] = body["release"]
@@ -64,6 +64,23 @@ def balance(manifests: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any
     elif stages:
         result["tokens_estimated"] = round(stages[-1]["out"]["bytes"] / _BYTES_A_TOKEN)
     return result
+
+
+def _sources(manifests: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row a source and type: documents that came in, left by each stage, and are there at the end."""
+    stages = [manifest["counts"] for name, manifest in manifests.items() if name != "release"]
+    groups = sorted({group for counts in stages for units in counts.values() for group in units})
+    return [
+        {
+            "source": group.rpartition("/")[0],
+            "doc_type": group.rpartition("/")[2],
+            "in": stages[0].get("in", {}).get(group, {}).get("docs", 0),
+            "drop": sum(counts.get("drop", {}).get(group, {}).get("docs", 0) for counts in stages),
+            "quarantine": sum(counts.get("quarantine", {}).get(group, {}).get("docs", 0) for counts in stages),
+            "out": stages[-1].get("out", {}).get(group, {}).get("docs", 0),
+        }
+        for group in groups
+    ]
 
 
 def _shards(shards: list[Mapping[str, Any]]) -> dict[str, Any]:
@@ -99,6 +116,13 @@ def show(result: Mapping[str, Any], console: Console) -> None:
             "–" if rate is None else f"{row['peak_rss_mb']:,}",
         )
     console.print(table)
+    sources = Table(title="By source, in documents")
+    for column in ("source", "type", "in", "dropped", "quarantined", "out"):
+        sources.add_column(column, justify="left" if column in ("source", "type") else "right")
+    for row in result["sources"]:
+        numbers = (f"{row[name]:,}" for name in ("in", "drop", "quarantine", "out"))
+        sources.add_row(row["source"], row["doc_type"], *numbers)
+    console.print(sources)
     reasons = Table(title="Why documents left, and edits")
     for column in ("stage", "action", "rule", "rows"):
         reasons.add_column(column, justify="right" if column == "rows" else "left")

@@ -192,14 +192,19 @@ def remove(path: Path) -> None:
         raise stopping(error) or error from None
 
 
+def make_folder(folder: Path, mode: int) -> Path:
+    """Make ``folder`` with just this mode (0700 where it may hold personal data); raises ConfigError where none can be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=mode)
+        if folder.stat().st_mode & 0o777 & ~mode:
+            folder.chmod(mode)
+    except OSError as error:
+        raise stopping(error) or ConfigError(
+            f"workspace: no folder {folder.name!r} can be made there ({error.strerror}); name another folder"
+        ) from None
+    return folder
+
+
 def make_private(folder: Path) -> Path:
     """Make ``folder`` (mode 0700), which may hold personal data."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if folder.stat().st_mode & 0o077:
-            folder.chmod(0o700)
-    except (FileExistsError, NotADirectoryError):
-        raise ConfigError(f"workspace: a file stands where the folder {folder.name!r} should be; name another folder") from None
-    except OSError as error:
-        raise stopping(error) or error from None
-    return folder
+    return make_folder(folder, 0o700)

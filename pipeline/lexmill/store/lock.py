@@ -12,7 +12,7 @@ import orjson
 import psutil
 
 from lexmill.errors import LockError
-from lexmill.store.files import DamagedFile, make_private, read_json, remove, stopping
+from lexmill.store.files import DamagedFile, make_folder, read_json, remove, stopping
 
 _LOCK = "lock.json"
 _WRITING_S = 10  # a lock without content is taken for one that is being written for so long
@@ -63,7 +63,7 @@ def _break(path: Path) -> None:
 @contextmanager
 def held(workspace: Path) -> Iterator[None]:
     """Hold the workspace's lock; raises LockError while another live run holds it."""
-    make_private(workspace)
+    make_folder(workspace, 0o755)  # others may read releases/; everything else in it is private
     path = workspace / _LOCK
     for _ in range(8):
         try:

@@ -84,7 +84,9 @@ def list_files(patterns: list[str]) -> list[RawFile]:
                     info = file.stat()
                     found[file.relative_to(root).as_posix()] = (str(file), info.st_size, str(info.st_mtime_ns))
         if len(found) == before:
-            raise InputError(f"no file matches {pattern}; mend `paths` of this source")
+            if not _is_url(pattern) and Path(pattern).is_dir():
+                raise InputError(f"{pattern} is a folder; write {pattern.rstrip('/')}/**/* for all files in it")
+            raise InputError(f"no file matches {pattern}")
     return [RawFile(relative, *found[relative]) for relative in sorted(found)]
 
 
