@@ -143,6 +143,25 @@ def test_mask_does_not_write_over_its_input(monkeypatch: pytest.MonkeyPatch, tmp
     assert json.loads(path.read_text(encoding="utf-8"))["text"] == TEXT
 
 
+def test_mask_writes_through_links_and_into_devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    source, target, link = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "link.jsonl"
+    source.write_text(lines({"id": "a", "text": TEXT}), encoding="utf-8")
+    link.symlink_to(target)
+    assert lexmill(monkeypatch, "mask", str(source), "--out", str(link)) == 0
+    assert link.is_symlink()
+    assert json.loads(target.read_text(encoding="utf-8"))["id"] == "a"
+    assert lexmill(monkeypatch, "mask", str(source), "--out", "/dev/null") == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_strange_id_fails_its_line_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _ in range(300):
+        deep = [deep]
+    results = masked(monkeypatch, tmp_path, lines({"id": deep, "text": TEXT}, {"id": 2, "text": TEXT}), code=6)
+    assert [result["id"] for result in results] == [None, 2]
+
+
 def test_mask_without_input_exits_3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert lexmill(monkeypatch, "mask", str(tmp_path / "none.jsonl"), "--out", str(tmp_path / "out.jsonl")) == 3
 

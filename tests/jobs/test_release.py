@@ -1,6 +1,7 @@
 """Publication: identifiers that survived block it, what is published is named by its content, and the pointer is written last."""
 
 import json
+import shutil
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from lexmill.config import Config
 from lexmill.errors import GateError
 from lexmill.jobs import dedup, deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.job import Job
+from lexmill.jobs.parts import DamagedInput
 from lexmill.schema import TOKENS
 from lexmill.store.fingerprint import file_digest
 from tests.jobs.conftest import MakeJob
@@ -91,3 +93,36 @@ def test_the_same_content_is_published_once(make_job: MakeJob) -> None:
     before = path.stat().st_mtime_ns
     assert release.run(job, done) == body
     assert path.stat().st_mtime_ns == before
+
+
+def test_a_damaged_shard_is_not_published(make_job: MakeJob) -> None:
+    job = make_job("a", records())
+    done = stages(job)
+    release.run(job, done)
+    path = job.workspace.stage("tokenize").part(1)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.unlink()
+    path.write_bytes(bytes(data))
+    shutil.rmtree(job.workspace.releases)
+    with pytest.raises(DamagedInput, match="part-00001"):
+        release.run(job, done)
+    assert not (job.workspace.releases / "latest.json").exists()
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut"])
+def test_a_release_that_lost_a_file_is_published_again(make_job: MakeJob, damage: str) -> None:
+    job = make_job("a", records())
+    done = stages(job)
+    body = release.run(job, done)
+    path = job.workspace.releases / body["release"] / body["text"][0]["path"]
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(b"PAR1")
+    assert release.run(job, done) == body
+    assert file_digest(path) == body["text"][0]["sha256"]
+
+
+def test_the_folder_of_the_raw_files_does_not_name_the_release(make_job: MakeJob) -> None:
+    one, other = make_job("a", records()), make_job("elsewhere", records())
+    assert release.run(one, stages(one)) == release.run(other, stages(other))

@@ -29,7 +29,8 @@ def test_a_held_lock_refuses_a_second_run_and_is_gone_after(tmp_path: Path) -> N
 def stale(**changes: object) -> str:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    return json.dumps({"host": socket.gethostname(), "pid": dead.pid, "started": time.time(), **changes})
+    owner = {"host": socket.gethostname(), "namespace": lock._namespace(), "pid": dead.pid, "started": time.time(), **changes}
+    return json.dumps(owner)
 
 
 def test_a_dead_owners_lock_is_broken(tmp_path: Path) -> None:
@@ -48,6 +49,18 @@ def test_an_owner_on_another_host_is_believed(tmp_path: Path) -> None:
     (tmp_path / "lock.json").write_text(stale(host="elsewhere"))
     with pytest.raises(LockError, match="elsewhere"), lock.held(tmp_path):
         pass
+
+
+def test_an_owner_in_another_container_is_believed(tmp_path: Path) -> None:
+    (tmp_path / "lock.json").write_text(stale(namespace="pid:[1]"))
+    with pytest.raises(LockError, match=r"remove lock\.json"), lock.held(tmp_path):
+        pass
+
+
+def test_a_lock_that_became_anothers_is_left_alone(tmp_path: Path) -> None:
+    with lock.held(tmp_path):
+        (tmp_path / "lock.json").write_text(stale(host="elsewhere"))
+    assert (lock.owner(tmp_path) or {})["host"] == "elsewhere"
 
 
 def test_an_empty_lock_is_broken_only_when_it_is_old(tmp_path: Path) -> None:

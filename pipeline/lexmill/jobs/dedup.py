@@ -97,6 +97,7 @@ def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
             digest(fingerprint, entry["sha256"], about[number]),
             (this.ingest, entry, firsts[number], this.step("decisions") if settings.enabled else None),
             int(entry["bytes"]),
+            digest(fingerprint, entry["fingerprint"], about[number]),
         )
         for number, entry in enumerate(entries)
     ]

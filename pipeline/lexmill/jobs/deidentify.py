@@ -27,6 +27,7 @@ def run(job: Job, deduplicated: Mapping[str, Any]) -> dict[str, Any]:
             digest(fingerprint, entry["sha256"]),
             (source, entry, policy, job.config.rule_folders, job.rules.digests),
             int(entry["bytes"]),
+            digest(fingerprint, entry["fingerprint"]),
         )
         for number, entry in enumerate(deduplicated["parts"])
     ]

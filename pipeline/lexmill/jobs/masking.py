@@ -35,8 +35,13 @@ def _writing(path: str) -> Iterator[Any]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with files.atomic(Path(path).absolute()) as stream:
-        yield stream
+    target = Path(path).resolve()  # a link is followed, not replaced
+    if target.exists() and not target.is_file():
+        with target.open("wb") as stream:  # a device or a pipe
+            yield stream
+        return
+    with files.atomic(target) as out:
+        yield out
 
 
 def mask_file(source: str, out: str, policy: str, doc_type: str) -> int:
@@ -72,6 +77,8 @@ def _mask_line(line: bytes, doc_type: str, detector: Detector) -> dict[str, Any]
     if not isinstance(record, dict):
         return {"id": None, "error": "mask.not_a_record"}
     identity, text = record.get("id"), record.get("text")
+    if not isinstance(identity, str | int | float | None):
+        return {"id": None, "error": "mask.bad_id"}
     if not isinstance(text, str):
         return {"id": identity, "error": "mask.no_text"}
     try:

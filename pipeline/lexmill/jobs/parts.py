@@ -26,12 +26,17 @@ PartFunction = Callable[..., Receipt]
 
 @dataclass(frozen=True)
 class PartTask:
-    """One part to make: ``function(target, *arguments)``; ``key`` says what it depends on, ``weight`` is its input in bytes."""
+    """One part to make: ``function(target, *arguments)``.
+
+    ``key`` says what it depends on, down to the byte; ``fingerprint`` what it is made of, the same wherever the raw files
+    lie (empty: the key); ``weight`` is its input in bytes.
+    """
 
     number: int
     key: str
     arguments: tuple[Any, ...]
     weight: int = 0
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,7 +196,7 @@ class Runner:
 
         def submit(task: PartTask) -> None:
             tried[task.number] = tried.get(task.number, 0) + 1
-            target = Target(folder, task.number, task.key)
+            target = Target(folder, task.number, task.key, task.fingerprint)
             # Dask takes an equal key for the same result, so every try has one of its own.
             future = client.submit(call, function, target, task.arguments, pure=False, key=f"{name}-{task.number}-{uuid4().hex}")
             running[future] = task

@@ -13,7 +13,7 @@ from lexmill.core.deid.residual import find_valid_identifiers
 from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
-from lexmill.jobs.parts import PartTask
+from lexmill.jobs.parts import DamagedInput, PartTask, Timing
 from lexmill.jobs.resources import load_tokenizer, tokenizer_for
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
@@ -23,6 +23,7 @@ from lexmill.store.stages import Receipt, StageFolder, Target
 ROW_GROUP = 256  # sequences decoded at a time
 _SCAN = pa.schema([("doc_id_low63", pa.int64()), ("kind", pa.string())])
 PUBLIC = 0o644
+IMMUTABLE = 0o444  # what is published is never changed in place
 
 
 def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -68,7 +69,7 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     release = digest(body)[:16]
     body["release"] = release
     folder = job.workspace.releases / release
-    if files.read_json(folder / "manifest.json") != body:
+    if not _is_published(folder, body, [*shards, *texts]):
         _publish(job, folder, body, shards, texts)
     latest = job.workspace.releases / "latest.json"
     if files.read_json(latest) != {"release": release}:
@@ -85,6 +86,16 @@ def _tokens(job: Job) -> dict[str, int]:
     return dict(sorted(tokens.items()))
 
 
+def _is_published(folder: Path, body: Mapping[str, Any], entries: list[dict[str, Any]]) -> bool:
+    """Whether a release stands there with the same manifest and all its files in full length."""
+    try:
+        if files.read_json(folder / "manifest.json") != body:
+            return False
+        return all((folder / entry["path"]).stat().st_size == entry["bytes"] for entry in entries)
+    except (DamagedFile, OSError):
+        return False
+
+
 def _publish(job: Job, folder: Path, body: Mapping[str, Any], shards: list[dict[str, Any]], texts: list[dict[str, Any]]) -> None:
     building = folder.with_name(f".{folder.name}.next")
     files.remove(building)
@@ -93,10 +104,13 @@ def _publish(job: Job, folder: Path, body: Mapping[str, Any], shards: list[dict[
         for number, entry in enumerate(entries):
             # The stage's own file may be the same one; its folder keeps it private.
             files.copy(source.part(number), building / entry["path"])
-            (building / entry["path"]).chmod(PUBLIC)
+            if file_digest(building / entry["path"]) != entry["sha256"]:
+                raise DamagedInput(f"{stage}/{source.part(number).name} is damaged (its sha256 is not the recorded one)")
+            (building / entry["path"]).chmod(IMMUTABLE)
     files.write_json(building / "manifest.json", body, PUBLIC)
     files.remove(folder)  # only a damaged one stands here: the name is a digest of what it holds
     building.rename(folder)
+    job.runner.timings.setdefault("release", Timing()).tasks += 1
 
 
 def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:

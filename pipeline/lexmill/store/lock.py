@@ -19,13 +19,26 @@ _WRITING_S = 10  # a lock without content is taken for one that is being written
 
 
 def _me() -> dict[str, Any]:
-    # The start time tells this process from a later one with the same number.
+    # The start time tells this process from a later one with the same number, the namespace from one in another container.
     process = psutil.Process()
-    return {"host": socket.gethostname(), "pid": process.pid, "started": process.create_time(), "since": time.time()}
+    return {
+        "host": socket.gethostname(),
+        "namespace": _namespace(),
+        "pid": process.pid,
+        "started": process.create_time(),
+        "since": time.time(),
+    }
+
+
+def _namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
 
 
 def _alive(owner: dict[str, Any]) -> bool:
-    if owner.get("host") != socket.gethostname():
+    if (owner.get("host"), owner.get("namespace")) != (socket.gethostname(), _namespace()):
         return True  # cannot be told from here
     try:
         process = psutil.Process(int(owner["pid"]))
@@ -39,13 +52,25 @@ def _live_owner(path: Path) -> dict[str, Any] | None:
         found = read_json(path)
     except DamagedFile:
         # Made a moment ago and not yet written, or left empty by a death in that moment.
-        return {} if time.time() - path.stat().st_mtime < _WRITING_S else None
+        try:
+            return {} if time.time() - path.stat().st_mtime < _WRITING_S else None
+        except FileNotFoundError:
+            return None
     return found if isinstance(found, dict) and _alive(found) else None
 
 
 def owner(workspace: Path) -> dict[str, Any] | None:
     """The live owner of the workspace (host, pid, since), or None."""
     return _live_owner(workspace / _LOCK)
+
+
+def _is_mine(path: Path) -> bool:
+    try:
+        found = read_json(path)
+    except DamagedFile:
+        return False
+    mine = _me()
+    return isinstance(found, dict) and all(found.get(name) == mine[name] for name in ("host", "namespace", "pid", "started"))
 
 
 def _break(path: Path) -> None:
@@ -55,8 +80,16 @@ def _break(path: Path) -> None:
         path.rename(stale)
     except FileNotFoundError:
         return
-    if _live_owner(stale) and not path.exists():
-        stale.rename(path)  # another breaker was faster, and this is its new lock
+    if _live_owner(stale) is not None:
+        # Another breaker was faster, and this is its new lock: put it back, unless a third one has taken the place meanwhile.
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            remove(stale)
+            return
+        os.close(handle)
+        stale.rename(path)
+        return
     remove(stale)
 
 
@@ -72,8 +105,9 @@ def held(workspace: Path) -> Iterator[None]:
             live = owner(workspace)
             if live is not None:
                 raise LockError(
-                    f"workspace is held by process {live.get('pid')} on {live.get('host')}; "
-                    "wait for it to end, or stop it and run the same command again"
+                    f"workspace is held by process {live.get('pid')} on {live.get('host')}; wait for it to end, or stop it and "
+                    "run the same command again (if you know that it is dead, on another machine or in another container, "
+                    "remove lock.json in the workspace)"
                 ) from None
             _break(path)
             continue
@@ -87,4 +121,5 @@ def held(workspace: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
+        if _is_mine(path):
+            path.unlink(missing_ok=True)

@@ -217,6 +217,7 @@ class Target:
     folder: StageFolder
     number: int
     key: str
+    fingerprint: str = ""
 
     def write(
         self,
@@ -241,7 +242,7 @@ class Target:
             Receipt(
                 number=self.number,
                 key=self.key,
-                fingerprint=fingerprint or self.key,
+                fingerprint=fingerprint or self.fingerprint or self.key,
                 sha256=sha256,
                 size=size,
                 rows=batch.kept.num_rows,
@@ -277,7 +278,7 @@ class Target:
                 Receipt(
                     number=self.number,
                     key=self.key,
-                    fingerprint=self.key,
+                    fingerprint=self.fingerprint or self.key,
                     sha256=out.sha256,
                     size=out.size,
                     rows=rows.number,

@@ -8,11 +8,9 @@ from lexmill.core.deid.recognizers import LANGUAGE, ROLE_KEY, RULE_KEY, build_en
 from lexmill.core.deid.rules import DeidRules
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.surrogates import Surrogates
-from lexmill.core.deid.tables import Policy
+from lexmill.core.deid.tables import AUTO, Policy, Reading
 from lexmill.errors import DocumentError
 from lexmill.schema import DOC_TYPES
-
-AUTO = "auto"
 
 
 class Detector:
@@ -26,6 +24,7 @@ class Detector:
         self.policy: Policy = by_name[policy]
         self.engine: Any = build_engine(rules)
         self.surrogates = Surrogates(rules)
+        self._readings: dict[str, Reading] = {doc_type: table for table in rules.reading for doc_type in table.doc_types}
         self._roles = frozenset(self.policy.mask_roles)
         # A surname that is a common word counts for nothing by its place alone.
         weak = rules.characters("weak_surname")
@@ -39,17 +38,21 @@ class Detector:
     def detect(self, text: str, doc_type: str) -> list[Span]:
         """What the policy masks in ``text``: sorted, disjoint spans.
 
+        ``doc_type`` decides what a name needs (``reading`` rules); ``auto`` is read like a judgment.
         Where findings overlap, the longest wins, then the first, then the entity's and the rule's name decide.
         Raises DocumentError ``deid.detector_failed`` whatever goes wrong inside a recogniser.
         """
         if doc_type != AUTO and doc_type not in DOC_TYPES:
             raise ValueError(f"unknown document type {doc_type!r}: choose one of {', '.join((AUTO, *DOC_TYPES))}")
         try:
-            results = self.engine.analyze(text, LANGUAGE)
+            reading = self._readings[doc_type]
+            artifacts = self.engine.nlp_engine.process_text(text, LANGUAGE)
+            artifacts.evidence = reading.evidence
+            results = self.engine.analyze(text, LANGUAGE, nlp_artifacts=artifacts)
             found = [
                 Span(result.start, result.end, result.entity_type, result.recognition_metadata.get(RULE_KEY, "recognizer"))
                 for result in results
-                if self._is_masked(result)
+                if result.entity_type not in reading.ignore and self._is_masked(result)
             ]
         except Exception:
             # Presidio and a user's recogniser may raise anything, with text in its message: nothing of it may go on.

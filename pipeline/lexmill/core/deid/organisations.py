@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from lexmill.core.deid.automaton import build_automaton, build_passing_automaton
 from lexmill.core.deid.spans import Span
-from lexmill.core.deid.tables import DeidTables
+from lexmill.core.deid.tables import DeidTables, Evidence
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
@@ -16,11 +16,15 @@ _BACKWARDS = re.compile(rf"(?:[{_HAN}A-Za-zＡ-Ｚ0-9·&＆]|[）)][{_HAN}A-Za-z
 _BRANCH = re.compile(rf"(?:（[{_HAN}]{{2,8}}）)?[{_HAN}]{{0,14}}?(?:分公司|支公司|支行|分行|营业部|分理处|营业所)")
 # What stands before 公司 where no name does: 该公司, 本公司, …，公司.
 _NO_TRADE = frozenset("该本贵各的与和向对由将为在至是，。；、：（\n1234567890某×")
-# 商行政管理, 厂区, 厂房, 公司法 are no ends of names.
-_NO_END = frozenset("政区房家长商址法")
+# 商行政管理, 厂区, 厂房, 公司法, 厂级 are no ends of names.
+_NO_END = frozenset("政区房家长商址法级")
 _MASKED = re.compile(r"某|×|[XxＸ]{2}|[*＊]")
 _PLACE = re.compile(rf"[{_HAN}]{{2,8}}?(?:省|市|区|县|镇|乡|州)")
-_LEADING = re.compile(rf"[0-9]*(?:[（(][{_HAN}]{{1,12}}[）)])?")
+_LEADING = re.compile(rf"[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
+_REGISTERED = "有限"
+_STEMS = "甲乙丙丁戊己庚辛壬癸"
+_NOTE = "(?:（[^（）\n]{1,20}）)?[：:]?[ \u3000]?"
+_ROLE_REACH = 36
 
 
 class _Kind(NamedTuple):
@@ -34,8 +38,9 @@ class OrganisationScanner:
     def __init__(self, rules: DeidTables) -> None:
         self._kinds: dict[str, _Kind] = {}
         for table in rules.organisation:
-            for suffix in table.suffixes.split():
+            for suffix in (*table.suffixes.split(), *table.doubtful.split()):
                 self._kinds.setdefault(suffix, _Kind(table.id, table.entity))
+        self._doubtful = frozenset(suffix for table in rules.organisation for suffix in table.doubtful.split())
         self._suffixes = tuple(sorted(self._kinds, key=lambda word: (-len(word), word)))
         self._suffix = build_automaton(self._suffixes)
         boundary = rules.words("org_boundary")
@@ -44,7 +49,12 @@ class OrganisationScanner:
             "|".join(sorted((word for word in boundary if len(word) > 1), key=lambda word: (-len(word), word)))
         )
         generic = sorted(rules.words("org_generic"), key=lambda word: (-len(word), word))
-        self._generic = re.compile(f"(?:{'|'.join(generic)}|[一二三四五六七八九十两几]+[家个])*\\Z")
+        words = f"(?:{'|'.join(generic)}|[一二三四五六七八九十两几]+[家个])*\\Z"
+        self._generic = re.compile(words)
+        # 甲公司, A公司, A食品股份有限公司 of exams and examples.
+        self._placeholder = re.compile(f"(?:^[{_STEMS}]|(?<![A-Za-zＡ-Ｚ])[A-ZＡ-Ｚ]){words}")
+        roles = sorted(rules.words("org_role"), key=lambda word: (-len(word), word))
+        self._role = re.compile(f"(?:(?:{'|'.join(roles)}){_NOTE}|[：:“][ \u3000]?)\\Z")
         self._verbs = frozenset(rules.characters("org_verb"))
         provinces = "|".join(rules.words("province"))
         self._province = re.compile(f"(?:{provinces})(?:省|市|自治区)?")
@@ -61,15 +71,18 @@ class OrganisationScanner:
                 return self._kinds[suffix]
         return next(iter(self._kinds.values()))
 
-    def find(self, text: str, zones: Zones) -> list[Span]:
-        """All mentions of organisations with a trade name, sorted and disjoint."""
+    def find(self, text: str, zones: Zones, evidence: Evidence) -> list[Span]:
+        """All mentions of organisations with a trade name, sorted and disjoint.
+
+        Where a name needs more than its place in the story, only a company form shows one.
+        """
         names: dict[str, _Kind] = {}
         full: dict[str, _Kind] = {}
         ends: set[int] = set()
         for index, suffix_start, suffix_end in self._suffix.find_matches_as_indexes(text):
             suffix = self._suffixes[index]
             start = self._start(text, suffix_start) if text[suffix_end : suffix_end + 1] not in _NO_END else None
-            if start is None or ("有限" not in suffix and not self._verbs.isdisjoint(text[start:suffix_start])):
+            if start is None or not self._is_shown(text, start, suffix_start, suffix, evidence):
                 continue
             end = suffix_end
             branch = _BRANCH.match(text, end)
@@ -93,6 +106,21 @@ class OrganisationScanner:
                 spans.append(Span(start, end, names[keys[index]].entity, names[keys[index]].rule))
         return spans
 
+    def _is_shown(self, text: str, start: int, suffix_start: int, suffix: str, evidence: Evidence) -> bool:
+        """Whether the name at ``start`` is one by its suffix, its place or the words before it."""
+        if _REGISTERED in suffix:
+            return True
+        if evidence != "story" or not self._verbs.isdisjoint(text[start:suffix_start]):
+            return False
+        if suffix not in self._doubtful:
+            return True
+        name = text[start:suffix_start]
+        return (
+            self._province.match(name) is not None
+            or _PLACE.match(name) is not None
+            or self._role.search(text, max(0, start - _ROLE_REACH), start) is not None
+        )
+
     def _start(self, text: str, suffix: int) -> int | None:
         """Where the name begins that ends with the suffix at ``suffix``; None if there is no trade name."""
         if suffix == 0 or text[suffix - 1] in _NO_TRADE:
@@ -114,12 +142,17 @@ class OrganisationScanner:
         place = _PLACE.match(trade)
         if place:
             trade = trade[place.end() :]
-        if len(trade) < 2 or self._generic.match(trade) or _MASKED.search(before):
+        if len(trade) < 2 or self._generic.match(trade) or self._placeholder.search(trade) or _MASKED.search(before):
             return None
         return suffix - len(before)
 
+    def _is_generic_company(self, name: str) -> bool:
+        """Whether ``name`` is a kind of company or a placeholder (项目公司, A公司): no short form leads to anybody."""
+        trade = name.removesuffix("公司")
+        return self._generic.match(trade) is not None or self._placeholder.search(trade) is not None
+
     def _is_short_form(self, text: str, cue: int, name: str, ends: set[int]) -> bool:
-        if _MASKED.search(name) or self._generic.match(name):
+        if _MASKED.search(name) or self._generic.match(name) or self._is_generic_company(name):
             return False
         opening = max(text.rfind("（", max(0, cue - 24), cue), text.rfind("(", max(0, cue - 24), cue))
         return opening in ends or (name.endswith("公司") and len(name) > 3)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple, get_args
 
 from lexmill.core.deid.automaton import build_automaton, build_passing_automaton
-from lexmill.core.deid.tables import DeidTables, PersonPattern, PersonRole
+from lexmill.core.deid.tables import DeidTables, Evidence, PersonPattern, PersonRole
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
@@ -31,10 +31,12 @@ _WEAK_NOTE = frozenset("：:（(")
 _NOTE_START = _WEAK_NOTE | frozenset(" \u3000\t")
 _NOTE = re.compile(r"(?:[（(][^（）()\n]{1,40}[）)])?[ \u3000\t]{0,4}[:：]?[ \u3000\t]{0,4}")
 _LIST = re.compile(r"(?:[（(][^（）()\n]{1,20}[）)])?(?:[、]|以及|[和与及])")
+_GAP = re.compile(r"[ \u3000\t]{1,12}")
 _MORE = frozenset("、（(")
 _ITEM = re.compile(
     rf"([{_HAN}{_DOT}]{{2,4}}?|[{_HAN}]{{1,6}}(?:[{_DOT}][{_HAN}]{{1,8}}){{1,3}})(?:（[^（）\n]{{1,12}}）)?(?=、|等人|的证言|的供述|的陈述|证言|证实)"
 )
+_BLANKS = (" ", "\u3000", "\t")
 _DOTS = frozenset(_DOT)
 _PART_RULE = "lexicon.name_part"
 _DOTTED_RULE = "lexicon.transliteration"
@@ -273,20 +275,20 @@ class PersonScanner:
 
     # Collecting evidence
 
-    def _collect(self, text: str, zones: Zones) -> dict[str, _Evidence]:
+    def _collect(self, text: str, zones: Zones, evidence: Evidence) -> dict[str, _Evidence]:
         found: dict[str, _Evidence] = {}
 
         def add(start: int, end: int, points: int, rule: str, role: PersonRole) -> None:
             if zones.overlap(start, end):
                 return
             name = text[start:end]
-            evidence = found.get(name)
-            if evidence is not None:
-                evidence.add(points, rule, role)
+            known = found.get(name)
+            if known is not None:
+                known.add(points, rule, role)
             elif not _MASK.search(name):
                 found[name] = _Evidence(points, rule, role)
 
-        for table, trigger, pattern in self._patterns_at:
+        for table, trigger, pattern in self._patterns_at if evidence != "label" else ():
             for low, high in _windows(trigger, text):
                 for match in pattern.finditer(text, low, high):
                     for group in match.groupdict():
@@ -300,16 +302,22 @@ class PersonScanner:
                             at += len(name) + 1
         party: str | None = None
         for index, _, cue_end in self._cue_words.find_matches_as_indexes(text):
-            party = self._read_after(text, self._cues[index], cue_end, add, found, party)
-        self._collect_framed(text, add)
-        self._collect_foreign(text, add)
-        self._collect_weak(text, add)
+            if evidence == "story":
+                party = self._read_after(text, self._cues[index], cue_end, add, found, party)
+            else:
+                self._read_strictly(text, self._cues[index], cue_end, evidence, add)
+        if evidence == "label":
+            return found
+        if evidence == "story":
+            self._collect_framed(text, add)
+            self._collect_foreign(text, add)
+            self._collect_weak(text, add)
         for match in self._alias.finditer(text):
             for alias in _ALIAS.finditer(match["names"]):
                 start = match.start("names") + alias.start()
                 quoted = text[start - 1] in '“"‘'
                 if (
-                    (quoted or self._never.isdisjoint(alias.group()))
+                    (quoted or (evidence == "story" and self._never.isdisjoint(alias.group())))
                     and not _MASK.search(alias.group())
                     and not self._is_word(alias.group())
                 ):
@@ -426,11 +434,56 @@ class PersonScanner:
             if cue.role == "party":
                 party = text[at:end]
             follow = _LIST.match(text, end)
+            if follow is None and cue.role == "official" and text[end : end + 1] in _BLANKS:
+                follow = self._next_official(text, end)
             if follow is None:
                 return party
             at = follow.end()
             first = False
         return party
+
+    def _next_official(self, text: str, end: int) -> re.Match[str] | None:
+        """The blanks between two names of one line of signatures: 人民陪审员 X　Y."""
+        blanks = _GAP.match(text, end)
+        if blanks is None or blanks.end() >= len(text):
+            return None
+        name = self._name_at(text, blanks.end())
+        alone = name is not None and name.clean and name.known and not _is_han(text, name.end)
+        return blanks if name is not None and alone and not self._is_word(text[blanks.end() : name.end]) else None
+
+    def _read_strictly(self, text: str, cue: _Cue, at: int, evidence: Evidence, add: _Add) -> None:
+        """Names after a cue where most that stands there is a word: they begin with a surname, end cleanly and are no word."""
+        note = _NOTE.match(text, at)
+        assert note is not None  # every part of the pattern may be empty
+        labelled = ":" in note.group() or "：" in note.group()
+        signed = cue.role in ("agent", "official") and note.group()[-1:] in _BLANKS
+        if not labelled and (cue.strength == "weak" or (evidence == "label" and not signed)):
+            return
+        at = note.end()
+        while at < len(text):
+            end = self._strict_end(text, at, labelled, signed)
+            if end is None:
+                return
+            add(at, end, _ENOUGH, cue.rule, cue.role)
+            follow = _LIST.match(text, end)
+            if follow is None:
+                return
+            at = follow.end()
+
+    def _strict_end(self, text: str, at: int, labelled: bool, signed: bool) -> int | None:
+        """Where the name at ``at`` ends, if there is one beyond doubt."""
+        block = _BLOCK.match(text, at)
+        if block is not None and (self._is_body(text, at) or self._is_word(block.group())):
+            return None
+        if block is not None and len(block.group()) <= 6 and labelled and _PARTY_DATA.match(text, block.end()):
+            return block.end()
+        name = self._name_at(text, at)
+        if name is None or not name.clean or self._is_word(text[at : name.end]):
+            return None
+        bare = not _is_han(text, name.end)
+        if labelled or signed:
+            return name.end if bare and (name.known or name.end - at > 2) else None
+        return name.end if name.known and (bare or text[name.end : name.end + 2] in self._acts) else None
 
     def _begins_name(self, text: str, at: int) -> bool:
         """Whether a name begins at ``at`` whose first character begins no other name: 令狐, 约翰·…"""
@@ -495,9 +548,9 @@ class PersonScanner:
         """Whether the heading of ``text`` names a cause whose parties 法释〔2016〕19号 art. 8 hides."""
         return any(pattern.search(text, 0, _HEADING) for pattern in self._protected_case)
 
-    def find(self, text: str, zones: Zones) -> list[PersonSpan]:
-        """All mentions of persons, sorted and disjoint."""
-        found = self._collect(text, zones)
+    def find(self, text: str, zones: Zones, evidence: Evidence) -> list[PersonSpan]:
+        """All mentions of persons, sorted and disjoint; ``evidence`` says what introduces a name."""
+        found = self._collect(text, zones, evidence)
         names = {name: evidence for name, evidence in found.items() if evidence.points >= _ENOUGH}
         for name in self._overlong(text, names):
             del names[name]
@@ -506,7 +559,7 @@ class PersonScanner:
             if not names:
                 return []
             spans = self._mentions(text, names, zones)
-            more = self._neighbours(text, spans, names, zones)
+            more = self._neighbours(text, spans, names, zones) if evidence == "story" else {}
             if not more:
                 break
             names.update(more)

@@ -15,7 +15,7 @@ from lexmill.core.deid.identifiers import IdentifierScanner
 from lexmill.core.deid.organisations import OrganisationScanner
 from lexmill.core.deid.persons import PersonScanner
 from lexmill.core.deid.spans import Span
-from lexmill.core.deid.tables import DeidTables
+from lexmill.core.deid.tables import DeidTables, Evidence
 from lexmill.core.deid.zones import Zones, ZoneScanner
 
 LANGUAGE = "zh"
@@ -26,11 +26,12 @@ _DIGITS = frozenset("0123456789０１２３４５６７８９")
 
 
 class LegalArtifacts(NlpArtifacts):
-    """Presidio's artifacts with the zones of the text."""
+    """Presidio's artifacts with the zones of the text, and the evidence that a name needs in it."""
 
     def __init__(self, empty: NlpArtifacts, zones: Zones) -> None:
         self.__dict__.update(empty.__dict__)
         self.zones = zones
+        self.evidence: Evidence = "story"
 
 
 class LegalNlpEngine(NoOpNlpEngine):
@@ -147,7 +148,7 @@ class PersonRecognizer(_Recognizer):
         """All mentions of persons."""
         return [
             self._result(span.start, span.end, span.entity, span.rule, span.role if span.entity == "PERSON" else "")
-            for span in self._scanner.find(text, nlp_artifacts.zones)
+            for span in self._scanner.find(text, nlp_artifacts.zones, nlp_artifacts.evidence)
         ]
 
 
@@ -160,7 +161,7 @@ class OrganisationRecognizer(_Recognizer):
 
     def analyze(self, text: str, entities: list[str], nlp_artifacts: LegalArtifacts) -> list[RecognizerResult]:  # noqa: ARG002
         """All mentions of organisations."""
-        return self._results(self._scanner.find(text, nlp_artifacts.zones))
+        return self._results(self._scanner.find(text, nlp_artifacts.zones, nlp_artifacts.evidence))
 
 
 class PlaceAndBirthRecognizer(_Recognizer):

@@ -8,9 +8,10 @@ from lexmill.core.deid.checks import CHECKS
 from lexmill.core.deid.identifiers import IdentifierScanner
 from lexmill.core.deid.organisations import OrganisationScanner
 from lexmill.core.deid.persons import PersonScanner
-from lexmill.core.deid.tables import DeidTables, Example, PersonRole
+from lexmill.core.deid.tables import AUTO, DeidTables, Example, PersonRole
 from lexmill.core.deid.zones import ZoneScanner
 from lexmill.core.rulebook import Fault
+from lexmill.schema import DOC_TYPES
 
 _Found = Iterator[tuple[int, int, str]]
 # Lists whose words are run together: every character is one.
@@ -38,7 +39,7 @@ class DeidRules(DeidTables):
 
     def faults(self) -> list[Fault]:
         """What is wrong, rule by rule; empty if every rule proves its examples."""
-        faults = [*self._lexicon_faults(), *self._policy_faults()]
+        faults = [*self._lexicon_faults(), *self._policy_faults(), *self._reading_faults()]
         faults += [
             Fault(table.id, f"check: no such check; choose one of {', '.join(sorted(CHECKS))}")
             for table in self.identifier
@@ -61,9 +62,9 @@ class DeidRules(DeidTables):
             at = zones.scan(text)
             for span in identifiers.find(text, at):
                 yield span.start, span.end, span.rule
-            for person in persons.find(text, at):
+            for person in persons.find(text, at, "story"):
                 yield person.start, person.end, person.rule
-            for span in (*organisations.find(text, at), *addresses.find(text, at), *births.find(text)):
+            for span in (*organisations.find(text, at, "story"), *addresses.find(text, at), *births.find(text)):
                 yield span.start, span.end, span.rule
 
         tables: tuple[Example, ...] = (
@@ -107,10 +108,24 @@ class DeidRules(DeidTables):
                 if word in known:
                     yield Fault(table.id, f"lacks: {word!r} is in the list; remove it or mend the example")
 
-    def _policy_faults(self) -> Iterator[Fault]:
+    def _entities(self) -> set[str]:
         entities = {table.entity for table in self.identifier} | {table.entity for table in self.certificate}
         entities |= {table.entity for table in self.organisation}
-        entities |= {"PERSON", "ADDRESS", "ORG_ADDRESS", "BIRTH_DATE", "CASE_NUMBER"}
+        return entities | {"PERSON", "ADDRESS", "ORG_ADDRESS", "BIRTH_DATE", "CASE_NUMBER"}
+
+    def _reading_faults(self) -> Iterator[Fault]:
+        entities = self._entities()
+        needed = sorted((AUTO, *DOC_TYPES))
+        given = sorted(doc_type for table in self.reading for doc_type in table.doc_types)
+        for table in self.reading:
+            unknown = [entity for entity in table.ignore if entity not in entities]
+            if unknown:
+                yield Fault(table.id, f"ignore: there is no {', '.join(unknown)}")
+            if given != needed:
+                yield Fault(table.id, f"doc_types: all readings together must name each once: {', '.join(needed)}")
+
+    def _policy_faults(self) -> Iterator[Fault]:
+        entities = self._entities()
         for policy in self.policy:
             roles: list[str] = [*policy.mask_roles, *policy.keep_roles]
             for what, given, needed in (

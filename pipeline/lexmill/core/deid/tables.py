@@ -6,12 +6,16 @@ from pydantic import Field, StringConstraints
 
 from lexmill.core.rulebook import Rule, Rulebook
 
+# The type of a document that is read as a judgment because nobody said what it is.
+AUTO = "auto"
 # TOML arrays are lists; strictness is for the items.
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 Entity = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]+$")]
 # What a person is to the case; policies decide by it. The later ones win when a person is several.
 PersonRole = Literal["mention", "party", "agent", "lawyer", "official", "protected"]
 Strength = Literal["sure", "likely", "weak"]
+# What a name needs in a type of document: nothing but its place in the story, a sure cue, or a cue with a colon or a signature.
+Evidence = Literal["story", "cue", "label"]
 LexiconName = Literal[
     "surname",  # single-character surnames
     "weak_surname",  # of these, such as are common words: they need more evidence
@@ -25,6 +29,7 @@ LexiconName = Literal[
     "follower",  # words that may stand right after a name
     "place_end",  # how places and bodies end that look like names
     "province",
+    "org_role",  # words before an organisation's name that say its part in the case
     "org_verb",  # characters that make a stretch before a bare 公司 a clause
     "org_generic",  # words that say a kind of organisation and name none
     "org_end",  # how organisations and public bodies end
@@ -119,10 +124,15 @@ class ProtectedCase(Rule):
 
 
 class Organisation(Example):
-    """How an organisation's name ends, and what stands for it."""
+    """How an organisation's name ends, and what stands for it.
+
+    ``suffixes`` of a company form (有限公司) or of few other words show a name; such as also end common words (厂, 集团) are
+    ``doubtful`` and need a place in the name or the organisation's part in the case before it.
+    """
 
     entity: Entity
     suffixes: str
+    doubtful: str = ""
     surrogate: str
 
 
@@ -146,6 +156,14 @@ class BirthDate(Example):
 
     pattern: str
     surrogate: str
+
+
+class Reading(Rule):
+    """How texts of ``doc_types`` are read: the ``evidence`` a name needs there, and ``ignore``, entities never masked there."""
+
+    doc_types: Texts
+    evidence: Evidence
+    ignore: Annotated[tuple[Entity, ...], Field(strict=False)]
 
 
 class Policy(Rule):
@@ -173,6 +191,7 @@ class DeidTables(Rulebook):
     public_body: tuple[PublicBody, ...]
     address: tuple[Address, ...]
     birth_date: tuple[BirthDate, ...]
+    reading: tuple[Reading, ...]
     policy: tuple[Policy, ...]
 
     def words(self, name: LexiconName) -> tuple[str, ...]:
