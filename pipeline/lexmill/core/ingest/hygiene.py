@@ -28,12 +28,12 @@ def clean(text: str, rules: IngestRules) -> Cleaned:
     """
     edits: list[Edit] = []
     if rules.any_character.search(text):
-        for character in rules.character:
-            text = _apply(character, text, edits)
+        for rule in (*rules.character, *rules.mapping):
+            text = _apply(rule, text, edits)
     for rule in (*rules.run, *rules.spaced_word, *rules.line_end):
         text = _apply(rule, text, edits)
     text = _without_lines(text, rules, edits)
-    for rule in (*rules.blank_line, *rules.text_end):
+    for rule in (*rules.wrapped_line, *rules.blank_line, *rules.text_end):
         text = _apply(rule, text, edits)
     return Cleaned(text, tuple(edits))
 

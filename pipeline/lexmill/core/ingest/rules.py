@@ -2,8 +2,10 @@
 
 import re
 from abc import abstractmethod
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
@@ -15,6 +17,11 @@ _SomeTexts = Annotated[tuple[Annotated[str, StringConstraints(min_length=1)], ..
 _Changes = Annotated[tuple[Annotated[tuple[str, str], Field(strict=False)], ...], Field(strict=False)]
 _CodePoint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{4,6}$")]
 _CodePoints = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{4,6}(-[0-9A-F]{4,6})?$")]
+
+# Ends of sentences and of rows: a line that ends so is no sign that a text is wrapped.
+_STOPS = frozenset("。！？；：…!?;:.│┃|┤┘┐_＿”）)】")
+_MAX_LONGER_SHARE = 0.05
+_MIN_INSIDE_SHARE = 0.6
 
 _BLANKS = "[ \u00a0\u2002\u2003\u3000]+"
 
@@ -100,6 +107,27 @@ class Run(HygieneRule):
         return self._compiled.sub(self.replace, text) if holds_any(text, self.needs) else text
 
 
+class Mapping(HygieneRule):
+    """Characters or short runs that stand for others (``map``), in texts that hold at least ``at_least`` different ones."""
+
+    map: Annotated[dict[Annotated[str, StringConstraints(min_length=1)], str], Field(min_length=1)]
+    at_least: Annotated[int, Field(ge=1)] = 1
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile("|".join(map(re.escape, sorted(self.map, key=lambda key: (-len(key), key)))))
+
+    @property
+    def beginnings(self) -> str:
+        """The first characters of what is mapped."""
+        return "".join(sorted({key[0] for key in self.map}))
+
+    def apply(self, text: str) -> str:
+        if self.at_least > 1 and sum(key in text for key in self.map) < self.at_least:
+            return text
+        return self._pattern.sub(lambda found: self.map[found[0]], text)
+
+
 class LineEnd(HygieneRule):
     """Characters that are taken from the ends of all lines; ``chars`` are code points in hexadecimal."""
 
@@ -148,6 +176,87 @@ class Line(HygieneRule):
             yield f"前文。\n{line}\n后文。", "前文。\n后文。"
 
 
+class WrappedLine(HygieneRule):
+    """Lines that a typewriter, a mail or a page broke at its width, joined where the sentence runs on.
+
+    A text is wrapped if at least ``min_lines`` of its lines end within ``slack`` columns below one width between ``min_columns``
+    and ``max_columns`` (a Han character fills two), most of these lines stop inside a sentence, and hardly any line is longer.
+    Such a line is joined with the next one unless it ends as ``closes`` says, the next begins as ``opens`` says, or either holds
+    what ``never`` finds.
+    """
+
+    min_columns: Annotated[int, Field(ge=20)]
+    max_columns: Annotated[int, Field(le=400)]
+    slack: Annotated[int, Field(ge=0)]
+    min_lines: Annotated[int, Field(ge=2)]
+    closes: _Pattern
+    opens: _Pattern
+    never: _Pattern
+
+    @cached_property
+    def _closes(self) -> re.Pattern[str]:
+        return re.compile(f"(?:{self.closes})\\Z")
+
+    @cached_property
+    def _opens(self) -> re.Pattern[str]:
+        return re.compile(self.opens)
+
+    @cached_property
+    def _never(self) -> re.Pattern[str]:
+        return re.compile(self.never)
+
+    def apply(self, text: str) -> str:
+        # Joined lines may lay bare a second width.
+        while (joined := self._join(text)) != text:
+            text = joined
+        return text
+
+    def _join(self, text: str) -> str:
+        lines = text.split("\n")
+        # Cheap and decisive: sound text has hardly a long line that stops inside a sentence.
+        least = self.min_columns // 2
+        stopping = [line for line in lines if len(line) >= least and line[-1] not in _STOPS]
+        if len(stopping) < self.min_lines:
+            return text
+        width = self._width(lines, stopping)
+        if width is None:
+            return text
+        parts = [lines[0]]
+        for before, line in pairwise(lines):
+            runs_on = width - self.slack <= _columns(before) <= width and line and self._stops_inside(before)
+            if runs_on and not self._opens.match(line) and not self._never.search(line):
+                parts.append(" " if _is_latin(before[-1]) and _is_latin(line[0]) else "")
+            else:
+                parts.append("\n")
+            parts.append(line)
+        return "".join(parts)
+
+    def _stops_inside(self, line: str) -> bool:
+        return not self._closes.search(line) and not self._never.search(line)
+
+    def _width(self, lines: list[str], stopping: list[str]) -> int | None:
+        """The columns at which the text is wrapped, or None where it is not."""
+        columns = sorted(map(_columns, lines))
+        near = sorted(_columns(line) for line in lines if not self._never.search(line))
+        inside = sorted(_columns(line) for line in stopping if self._stops_inside(line))
+        for width in sorted({number for number in inside if self.min_columns <= number <= self.max_columns}, reverse=True):
+            if len(columns) - bisect_right(columns, width) > _MAX_LONGER_SHARE * len(columns):
+                return None
+            n_near, n_inside = (bisect_right(found, width) - bisect_left(found, width - self.slack) for found in (near, inside))
+            if n_inside >= max(self.min_lines, _MIN_INSIDE_SHARE * n_near):
+                return width
+        return None
+
+
+def _columns(line: str) -> int:
+    """Columns that a line fills where a Han character fills two: its bytes in GB18030."""
+    return len(line.encode("gb18030", "replace"))
+
+
+def _is_latin(char: str) -> bool:
+    return char.isascii() and char.isalnum()
+
+
 def holds_any(text: str, needs: tuple[str, ...]) -> bool:
     """Whether any of ``needs`` occurs in the text."""
     for need in needs:  # noqa: SIM110 - a generator costs more than the search
@@ -160,17 +269,21 @@ class IngestRules(Rulebook):
     """All hygiene, in the order in which it is done."""
 
     character: tuple[Character, ...] = ()
+    mapping: tuple[Mapping, ...] = ()
     run: tuple[Run, ...] = ()
     spaced_word: tuple[SpacedWord, ...] = ()
     line_end: tuple[LineEnd, ...] = ()
     line: tuple[Line, ...] = ()
+    wrapped_line: tuple[WrappedLine, ...] = ()
     blank_line: tuple[Run, ...] = ()
     text_end: tuple[TextEnd, ...] = ()
 
     @cached_property
     def any_character(self) -> re.Pattern[str]:
-        """Finds the first character that any rule replaces."""
-        return re.compile(f"[{''.join(rule.char_class for rule in self.character)}]" if self.character else r"(?!)")
+        """Finds the first character that any rule may replace."""
+        classes = "".join(rule.char_class for rule in self.character)
+        mapped = "".join(re.escape(rule.beginnings) for rule in self.mapping)
+        return re.compile(f"[{classes}{mapped}]" if classes or mapped else r"(?!)")
 
     @cached_property
     def any_line_need(self) -> re.Pattern[str]:
@@ -186,8 +299,8 @@ class IngestRules(Rulebook):
     def faults(self) -> list[Fault]:
         """Each rule must turn its examples into what they say, and find nothing more to do in them."""
         faults = []
-        kinds: list[tuple[HygieneRule, ...]] = [self.character, self.run, self.spaced_word, self.line_end, self.line]
-        kinds += [self.blank_line, self.text_end]
+        kinds: list[tuple[HygieneRule, ...]] = [self.character, self.mapping, self.run, self.spaced_word]
+        kinds += [self.line_end, self.line, self.wrapped_line, self.blank_line, self.text_end]
         for rule in (rule for kind in kinds for rule in kind):
             proofs = list(rule.proofs())
             if all(before == after for before, after in proofs):
