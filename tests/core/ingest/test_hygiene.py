@@ -84,7 +84,7 @@ def test_rule_ids_are_distinct(rules: IngestRules) -> None:
     ],
 )
 def test_edits_account_for_each_cut(text: str, cleaned: str, edits: list[tuple[str, int, int]], rules: IngestRules) -> None:
-    assert clean(text, rules) == (cleaned, tuple(Edit(*edit) for edit in edits))
+    assert clean(text, rules) == (cleaned, tuple(Edit(*edit) for edit in edits), 0)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_edits_account_for_each_cut(text: str, cleaned: str, edits: list[tuple[s
     ],
 )
 def test_clean_text_comes_back_as_it_is(text: str, rules: IngestRules) -> None:
-    assert clean(text, rules) == (text, ())
+    assert clean(text, rules) == (text, (), 0)
 
 
 @settings(max_examples=300, deadline=None)
@@ -136,7 +136,7 @@ WRAPPED = [
 
 def test_wrapped_lines_are_joined_where_the_sentence_runs_on(rules: IngestRules) -> None:
     text = "\n".join(WRAPPED)
-    assert clean(text, rules) == ("".join(WRAPPED), (Edit("ingest.wrapped_line", 3, 3),))
+    assert clean(text, rules) == ("".join(WRAPPED), (Edit("ingest.wrapped_line", 3, 3),), 0)
 
 
 @pytest.mark.parametrize(
@@ -246,5 +246,9 @@ def test_a_malformed_rule_is_refused(change: dict[str, Any]) -> None:
         IngestRules.model_validate({"run": [rule | change]})
 
 
+def test_glyphs_without_a_meaning_stay_and_are_counted(rules: IngestRules) -> None:
+    assert clean("甲\ue004乙\uf0fe丙\U000f0001", rules) == ("甲\ue004乙☑丙\U000f0001", (Edit("ingest.symbol_glyph", 0, 0),), 2)
+
+
 def test_no_rules_clean_nothing() -> None:
-    assert clean("审 判 长\u200b \n", IngestRules()) == ("审 判 长\u200b \n", ())
+    assert clean("审 判 长\u200b \n", IngestRules()) == ("审 判 长\u200b \n", (), 0)

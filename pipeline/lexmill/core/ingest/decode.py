@@ -24,8 +24,8 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-# The 220 most frequent characters of court texts, contracts and questions of the mainland, and 260 of such texts of Taiwan: 70 and
-# 76 % of all Han characters there. Text decoded by the wrong table hits them by chance only, about one time in fifteen.
+# The 220 most frequent characters of court texts, contracts and questions of the mainland, and 260 of such texts of Taiwan: 70
+# and 76 % of all Han characters there. Text decoded by the wrong table hits them by chance only, about one time in fifteen.
 _COMMON = (
     "一七三上下不与丙业並个中为主之乙书了予事二于五交亦产人仍从他付代令以件价任份会但位体何作使例供依係保個偿元內全公六共关其"
     "具内再决出分刑列判別利到制則前力加务动動務勞包区十协单卖即原县參及发取受可号司各合同名后向否告员命和品員商四回因国國土在"
@@ -45,8 +45,8 @@ _MIN_ASCII = 0.9
 # Bytes that tell an encoding; of fragments a tenth as long one in a thousand is undecided.
 _PROBE = 1 << 12
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
-# First bytes of UTF-16 units in Chinese text: ASCII, punctuation, Han, full width. Every other byte of such a text is one of them,
-# the rest are spread evenly.
+# First bytes of UTF-16 units in Chinese text: ASCII, punctuation, Han, full width. Every other byte of such a text is one of
+# them, the rest are spread evenly.
 _UTF16_ROWS = bytes([0x00, 0x20, 0x22, 0x25, 0x30, 0x32, 0xFF, *range(0x4E, 0xA0)])
 _MIN_UTF16_ROWS = 0.95
 

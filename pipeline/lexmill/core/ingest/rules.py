@@ -23,7 +23,10 @@ _STOPS = frozenset("。！？；：…!?;:.│┃|┤┘┐_＿”）)】")
 _MAX_LONGER_SHARE = 0.05
 _MIN_INSIDE_SHARE = 0.6
 
-_BLANKS = "[ \u00a0\u2002\u2003\u3000]+"
+PRIVATE_USE = "\ue000-\uf8ff\U000f0000-\U0010ffff"
+"""The private-use areas, as they stand between the brackets of a regular expression (Unicode, 23.5)."""
+
+_BLANK = "[ \u00a0\u2002\u2003\u3000]"
 
 
 def _compiling(pattern: str) -> str:
@@ -80,13 +83,13 @@ class SpacedWord(HygieneRule):
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         longest_first = sorted(self.words, key=lambda word: (-len(word), word))
-        return re.compile("|".join(_BLANKS.join(map(re.escape, word)) for word in longest_first))
+        return re.compile("|".join(f"{_BLANK}+".join(map(re.escape, word)) for word in longest_first))
 
     @cached_property
     def _beginning(self) -> re.Pattern[str]:
-        # Four times as fast as the words themselves, because it begins with a class.
-        first, second = ("".join(sorted({word[at] for word in self.words})) for at in (0, 1))
-        return re.compile(f"[{re.escape(first)}]{_BLANKS}[{re.escape(second)}]")
+        # Many times as fast as the words themselves, because it begins with a class, and blanks are rarer than 判 and 总.
+        first, second = (re.escape("".join(sorted({word[at] for word in self.words}))) for at in (0, 1))
+        return re.compile(f"{_BLANK}(?<=[{first}]{_BLANK}){_BLANK}*[{second}]")
 
     def apply(self, text: str) -> str:
         return self._pattern.sub(lambda word: "".join(word[0].split()), text) if self._beginning.search(text) else text
@@ -212,13 +215,10 @@ class WrappedLine(HygieneRule):
         return text
 
     def _join(self, text: str) -> str:
-        lines = text.split("\n")
-        # Cheap and decisive: sound text has hardly a long line that stops inside a sentence.
-        least = self.min_columns // 2
-        stopping = [line for line in lines if len(line) >= least and line[-1] not in _STOPS]
-        if len(stopping) < self.min_lines:
+        if text.count("\n") < self.min_lines:
             return text
-        width = self._width(lines, stopping)
+        lines = text.split("\n")
+        width = self._width(lines)
         if width is None:
             return text
         parts = [lines[0]]
@@ -234,18 +234,35 @@ class WrappedLine(HygieneRule):
     def _stops_inside(self, line: str) -> bool:
         return not self._closes.search(line) and not self._never.search(line)
 
-    def _width(self, lines: list[str], stopping: list[str]) -> int | None:
-        """The columns at which the text is wrapped, or None where it is not."""
-        columns = sorted(map(_columns, lines))
-        near = sorted(_columns(line) for line in lines if not self._never.search(line))
-        inside = sorted(_columns(line) for line in stopping if self._stops_inside(line))
-        for width in sorted({number for number in inside if self.min_columns <= number <= self.max_columns}, reverse=True):
-            if len(columns) - bisect_right(columns, width) > _MAX_LONGER_SHARE * len(columns):
+    def _width(self, lines: list[str]) -> int | None:
+        """The columns at which the text is wrapped, or None where it is not; what is cheap and rare is asked first."""
+        least = self.min_columns // 2
+        stopping = [line for line in lines if len(line) >= least and line[-1] not in _STOPS]
+        if len(stopping) < self.min_lines:
+            return None
+        inside = sorted(_columns(line) for line in stopping if len(line) <= self.max_columns and self._stops_inside(line))
+        widths = [
+            width
+            for width in sorted(set(inside), reverse=True)
+            if self.min_columns <= width <= self.max_columns and _between(inside, width - self.slack, width) >= self.min_lines
+        ]
+        for width in widths:
+            if sum(_is_longer(line, width) for line in lines) > _MAX_LONGER_SHARE * len(lines):
                 return None
-            n_near, n_inside = (bisect_right(found, width) - bisect_left(found, width - self.slack) for found in (near, inside))
-            if n_inside >= max(self.min_lines, _MIN_INSIDE_SHARE * n_near):
+            low = width - self.slack
+            near = sum(2 * len(line) >= low and low <= _columns(line) <= width and not self._never.search(line) for line in lines)
+            if _between(inside, low, width) >= _MIN_INSIDE_SHARE * near:
                 return width
         return None
+
+
+def _is_longer(line: str, width: int) -> bool:
+    return len(line) > width or (2 * len(line) > width and _columns(line) > width)
+
+
+def _between(numbers: list[int], low: int, high: int) -> int:
+    """How many of sorted numbers lie in [low, high]."""
+    return bisect_right(numbers, high) - bisect_left(numbers, low)
 
 
 def _columns(line: str) -> int:
@@ -280,10 +297,10 @@ class IngestRules(Rulebook):
 
     @cached_property
     def any_character(self) -> re.Pattern[str]:
-        """Finds the first character that any rule may replace."""
+        """Finds the first character that any rule may replace, or that is of private use."""
         classes = "".join(rule.char_class for rule in self.character)
         mapped = "".join(re.escape(rule.beginnings) for rule in self.mapping)
-        return re.compile(f"[{classes}{mapped}]" if classes or mapped else r"(?!)")
+        return re.compile(f"[{classes}{mapped}{PRIVATE_USE}]")
 
     @cached_property
     def any_line_need(self) -> re.Pattern[str]:

@@ -24,7 +24,7 @@ _ENACTED = re.compile(
 )
 # A statute that a database cut loose from its title begins with a heading, an article or its number.
 _STATUTE_START = re.compile(
-    r"\A[\s#*]*(?:第[ \u3000]?[一二三四五六七八九十百千零0-9０-９]{1,7}[ \u3000]?(?:分?[编編章节節条條])|附[则則]\n|1 [一茲本為依])"
+    r"\A[\s#*]*(?:第[ \u3000]?[一二三四五六七八九十百千零0-9０-９]{1,7}[ \u3000]?分?[编編章节節条條]|附[则則]\n|1 [一茲本為依])"
 )
 _DIALOGUE = re.compile(r"\A\s*问[：:]")
 _JUDGMENT = re.compile(
@@ -36,7 +36,8 @@ _JUDGMENT = re.compile(
 )
 # Headings of published cases; their titles are questions often enough.
 _CASE = re.compile(
-    r"\n[ \t#]*(?:基本案情|案情简介|案情回顾|法官说法|以案说法|简要案情|裁判要点|裁判结果|裁判理由|相关法条|处理结果|案例分析|典型意义)[ \t]*\n"
+    r"\n[ \t#]*(?:基本案情|案情简介|案情回顾|简要案情|法官说法|以案说法|裁判要点|裁判结果|裁判理由|相关法条|处理结果|案例分析"
+    r"|典型意义)[ \t]*\n"
 )
 _PARTIES = re.compile(r"原告|被告|被害人|证人|上诉人|附带民事")
 _FACTS_FIRST = re.compile(

@@ -15,7 +15,11 @@ _PREAMBLE = 3000
 _ZERO = "0０〇零○◯OoＯｏΟ"
 _NUMERALS = {numeral: value for value, group in enumerate((_ZERO, *"一二三四五六七八九")) for numeral in group}
 _NUMERALS |= {chr(ord("０") + value): value for value in range(10)} | {str(value): value for value in range(10)}
-_YEAR = rf"(?:(?P<era>民\s*[国國])\s*[0-9０-９]{{1,3}}|[12１２][0-9０-９]{{3}}|[一二][{_ZERO}一二三四五六七八九]{{3}})"
+# Patterns begin with one class of characters where they can: only then does `re` skip what cannot match.
+_YEAR = (
+    rf"[12１２一二民](?:(?<=[12１２])[0-9０-９]{{3}}|(?<=[一二])[{_ZERO}一二三四五六七八九]{{3}}"
+    r"|(?P<era>(?<=民)\s*[国國])\s*[0-9０-９]{1,3})"
+)
 _DAY = rf"(?:[0-9０-９]{{1,2}}|[元{_ZERO}一二三四五六七八九十廿]{{1,3}})"
 _DATE = re.compile(rf"(?P<year>{_YEAR})\s*年\s*(?P<month>{_DAY})\s*月\s*(?P<day>{_DAY})\s*[日号號]")
 _ISO = re.compile(r"(?<![0-9])([12][0-9]{3})([-/.]?)([01]?[0-9])\2([0-3]?[0-9])(?![0-9])")
@@ -57,7 +61,7 @@ def parse_date(text: str) -> datetime.date | None:
     return None
 
 
-_SIGNATURE = re.compile(r"(?:审\s*判|陪\s*审|執\s*行|执\s*行|審\s*判)\s*[长員员長]|法\s*官(?!\s*助)")
+_SIGNATURE = re.compile(r"[审審陪执執法]\s*(?:[判审審行]\s*[长員员長]|官(?!\s*助))")
 _CLERK = re.compile(r"\s*(?:法\s*官\s*助\s*理|(?:代\s*)?(?:见\s*习\s*)?[书書]\s*[记記]\s*[员官員])")
 _OPERATIVE = ("判决如下", "裁定如下", "决定如下", "判決如下")
 _CHINESE_YEAR = re.compile(r"[一二]|民")
@@ -80,15 +84,14 @@ def _judgment_date(text: str) -> datetime.date | None:
         for _, date in _dates(under.split("。")[0]):
             return date
     written = None
-    for match, date in _dates(tail):
-        if _CLERK.match(tail, match.end()):
-            return date
-        alone = tail[match.end() : match.end() + 1] in ("", "\n") and tail[max(match.start() - 1, 0) : match.start()] in (
-            "",
-            "\n",
-        )
-        if alone or _CHINESE_YEAR.match(match["year"]):
-            written = date
+    for match in _DATE.finditer(tail):
+        before, after = tail[max(match.start() - 1, 0) : match.start()], tail[match.end() : match.end() + 1]
+        is_clerks = _CLERK.match(tail, match.end())
+        if is_clerks or (before in ("", "\n") and after in ("", "\n")) or _CHINESE_YEAR.match(match["year"]):
+            date = _as_date(match)
+            if date and is_clerks:
+                return date
+            written = date or written
     return written
 
 
@@ -225,7 +228,7 @@ _CHARGES = (
     re.compile(rf"涉嫌犯?{_OFFENCE}"),
 )
 _SENTENCE = re.compile(rf"犯{_OFFENCE}[，,](?:系[^，。]{{1,6}}[，,])?(?:判处|免予|免除)")
-# Ends of names in 民事案件案由规定 (法〔2020〕347号) and 关于行政案件案由的暂行规定; party names stand before them without a border.
+# Ends of names in 民事案件案由规定 (法〔2020〕347号); party names stand before them without a border.
 _CAUSE_NAMES = (
     "民间借贷|金融借款合同|借款合同|小额借款合同|企业借贷|买卖合同|房屋买卖合同|商品房(?:预|销|预售|销售|委托代理销售)合同|二手房买卖合同|网络购物合同|信息网络买卖合同"
     "|分期付款买卖合同|房屋租赁合同|租赁合同|融资租赁合同|车辆租赁合同|建筑设备租赁合同|土地租赁合同|建设工程施工合同|建设工程(?:分包|勘察|设计|监理|价款优先受偿权)?合同"
@@ -280,25 +283,27 @@ _TAIWAN_NUMBER = re.compile(
 )
 
 
-def _printed_number(text: str, doc_type: str, jurisdiction: str) -> tuple[str | None, CaseNumber | None]:
-    number = casenumber.own(text, doc_type)
-    if number:
-        return text[number.start : number.end], number
-    taiwan = _TAIWAN_NUMBER.search(text, 0, _HEADING) if jurisdiction == "TW" else None
+def _printed_number(stated: str, heading: str, text: str, is_taiwan: bool) -> tuple[str | None, CaseNumber | None]:
+    """The number of the document as printed, and taken apart: the record's own where it is one, else the first of the heading."""
+    if stated:
+        numbers = casenumber.find(stated)
+        if numbers or (is_taiwan and _TAIWAN_NUMBER.search(stated)):
+            return stated, numbers[0] if numbers else None
+    numbers = casenumber.find(heading)
+    if numbers:
+        return heading[numbers[0].start : numbers[0].end], numbers[0]
+    taiwan = _TAIWAN_NUMBER.search(text, 0, _HEADING) if is_taiwan else None
     return (taiwan[0] if taiwan else None), None
 
 
 def _judgment(text: str, title: str | None, given: Mapping[str, str], jurisdiction: str) -> dict[str, object]:
-    printed, number = _printed_number(text, "judgment", jurisdiction)
-    stated = given.get("case_number", "").strip()
-    numbers = casenumber.find(stated)
-    if numbers or (jurisdiction == "TW" and _TAIWAN_NUMBER.search(stated)):
-        printed, number = stated, numbers[0] if numbers else None
-    heading = f"{title or ''}\n{casenumber.heading(text)}"
+    is_taiwan = jurisdiction == "TW"
+    own_heading = casenumber.heading(text)
+    printed, number = _printed_number(given.get("case_number", "").strip(), own_heading, text, is_taiwan)
+    heading = f"{title or ''}\n{own_heading}"
     named = _COURT.search(given.get("court", "").strip()) or _COURT.search(heading)
     court = _BEFORE_COURT.sub("", named[1]) if named else None
     case_class = _case_class(number, heading)
-    is_taiwan = jurisdiction == "TW"
     return {
         "case_number": printed,
         "court": court,
@@ -344,7 +349,8 @@ _EXAM_YEAR = re.compile(
     r"|(?<![0-9])([0-9]{2,3})年(?:度)?(?:公務人員|專門職業|第[一二]次|司法)[^\n]{0,30}考試"
 )
 _EXAM_ANSWER = re.compile(
-    r"(?:^|\n)[【\[（(]?(?:正确|正確|参考|參考|标准|本题|试题)?答案[】\]）)]?\s*(?:[：:]|是|为)?\s*([A-HＡ-Ｈ](?:[、,， ]?[A-HＡ-Ｈ]){0,7})(?![A-Za-z])"
+    r"(?:^|\n)[【\[（(]?(?:正确|正確|参考|參考|标准|本题|试题)?答案[】\]）)]?\s*(?:[：:]|是|为)?\s*"
+    r"([A-HＡ-Ｈ](?:[、,， ]?[A-HＡ-Ｈ]){0,7})(?![A-Za-z])"
 )
 _LETTERS = {ord("Ａ") + number: chr(ord("A") + number) for number in range(8)} | dict.fromkeys(map(ord, "、,， "))
 
