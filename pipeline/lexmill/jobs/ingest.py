@@ -16,7 +16,7 @@ from lexmill.core.batch import Batch, Ledger, n_bytes
 from lexmill.core.ingest.document import make_document
 from lexmill.core.ingest.records import SPLITTABLE, BadRecord, Record, format_of, read
 from lexmill.core.ruleset import RuleSet
-from lexmill.core.structure.columns import documents_table
+from lexmill.core.structure.columns import DocumentColumns
 from lexmill.errors import DocumentError, InputError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
@@ -236,7 +236,7 @@ def ingest_part(
         [(piece.relative, piece.start, piece.end) for piece in pieces],
         content.hexdigest(),
     )
-    batch = Batch(documents_table(table.rows), table.ledger.table(), table.counts)
+    batch = Batch(table.documents.table(), table.ledger.table(), table.counts)
     return target.write(batch, table.given, fingerprint=fingerprint)
 
 
@@ -267,7 +267,7 @@ class _Documents:
     def __init__(self, rules: RuleSet, source: Source | None) -> None:
         self._rules = rules
         self._source = source
-        self.rows: list[dict[str, Any]] = []
+        self.documents = DocumentColumns()
         self.lineage: list[dict[str, Any]] = []
         self.ledger = Ledger("ingest")
         self.given: dict[str, dict[str, int]] = {}
@@ -324,7 +324,7 @@ class _Documents:
             return None
         self._tally("characters.fffd", text.count("\ufffd"))
         self._tally("characters.private_use", document.n_private_use)
-        self.rows.append(
+        self.documents.add(
             {
                 "doc_id": identity,
                 "source": self.source.name,

@@ -4,7 +4,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lexmill.core.structure.columns import documents_table
+from lexmill.core.structure.columns import DocumentColumns
 from lexmill.core.structure.segment import Segment
 from lexmill.schema import DOCUMENT_RAW, META
 
@@ -25,6 +25,9 @@ def row(number: int, **meta: object) -> dict[str, Any]:
 )
 def test_columns_are_what_arrow_makes_of_the_rows(rows: list[dict[str, Any]]) -> None:
     plain = [one | {"segments": [part._asdict() for part in one["segments"]]} for one in rows]
-    table = documents_table(rows)
+    columns = DocumentColumns()
+    for one in rows:
+        columns.add(one)
+    table = columns.table()
     table.validate(full=True)
     assert table.equals(pa.Table.from_pylist(plain, schema=DOCUMENT_RAW))

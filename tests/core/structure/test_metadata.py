@@ -273,7 +273,7 @@ def test_real_judgments_say_what_they_are() -> None:
     right = {"case_number": 0, "court": 0, "judgment_date": 0}
     for text, meta in zip(texts, found, strict=True):
         printed = number.search(text, 0, 300)
-        right["case_number"] += bool(printed) and meta["case_number"] == printed[0]
+        right["case_number"] += printed is not None and meta["case_number"] == printed[0]
         court = str(meta["court"])
         right["court"] += text.partition(court)[0].count("法院") == 0 and court.endswith("法院") and court in text[:200]
         date = meta["judgment_date"]

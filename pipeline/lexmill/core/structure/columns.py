@@ -1,38 +1,46 @@
-"""Documents as an Arrow table, made column by column: nested rows one by one cost as much as finding what is in them."""
+"""Documents as an Arrow table, filled column by column: rows of nested values cost as much as finding what is in them."""
 
-from collections.abc import Sequence
-from itertools import accumulate, chain
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from lexmill.core.structure.segment import Segment
 from lexmill.schema import DOCUMENT_RAW, META, SEGMENT
 
-
-def documents_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """The table (DOCUMENT_RAW) of rows with a value for every column; ``meta`` is a dict of META, ``segments`` are Segments."""
-    columns = []
-    for field in DOCUMENT_RAW:
-        values = [row[field.name] for row in rows]
-        if field.name == "meta":
-            columns.append(_meta(values))
-        elif field.name == "segments":
-            columns.append(_segments(values))
-        else:
-            columns.append(pa.array(values, field.type))
-    return pa.Table.from_arrays(columns, schema=DOCUMENT_RAW)
+_NESTED = ("meta", "segments")
 
 
-def _meta(metas: Sequence[dict[str, Any]]) -> pa.StructArray:
-    return pa.StructArray.from_arrays(
-        [pa.array([meta[field.name] for meta in metas], field.type) for field in META], fields=list(META)
-    )
+class DocumentColumns:
+    """Collects documents; nothing but plain values is kept, so that many segments are no work for the garbage collector."""
+
+    def __init__(self) -> None:
+        self._plain: dict[str, list[Any]] = {name: [] for name in DOCUMENT_RAW.names if name not in _NESTED}
+        self._meta: dict[str, list[Any]] = {field.name: [] for field in META}
+        self._segments: dict[str, list[Any]] = {field.name: [] for field in SEGMENT}
+        self._offsets = [0]
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take in one document: a value for every column of DOCUMENT_RAW, ``meta`` a mapping, ``segments`` a list of Segment."""
+        for name, values in self._plain.items():
+            values.append(row[name])
+        for name, values in self._meta.items():
+            values.append(row["meta"][name])
+        for values, found in zip(self._segments.values(), zip(*row["segments"], strict=True), strict=False):
+            values.extend(found)
+        self._offsets.append(self._offsets[-1] + len(row["segments"]))
+
+    def table(self) -> pa.Table:
+        """All documents so far (DOCUMENT_RAW), in the order added."""
+        nested = {
+            "meta": _struct(self._meta, META),
+            "segments": pa.ListArray.from_arrays(pa.array(self._offsets, pa.int32()), _struct(self._segments, SEGMENT)),
+        }
+        columns = [
+            nested[field.name] if field.name in nested else pa.array(self._plain[field.name], field.type)
+            for field in DOCUMENT_RAW
+        ]
+        return pa.Table.from_arrays(columns, schema=DOCUMENT_RAW)
 
 
-def _segments(documents: Sequence[Sequence[Segment]]) -> pa.ListArray:
-    columns = list(zip(*chain.from_iterable(documents), strict=True)) or [()] * SEGMENT.num_fields
-    parts = pa.StructArray.from_arrays(
-        [pa.array(values, field.type) for values, field in zip(columns, SEGMENT, strict=True)], fields=list(SEGMENT)
-    )
-    return pa.ListArray.from_arrays(pa.array(accumulate(map(len, documents), initial=0), pa.int32()), parts)
+def _struct(columns: Mapping[str, list[Any]], kind: pa.StructType) -> pa.StructArray:
+    return pa.StructArray.from_arrays([pa.array(columns[field.name], field.type) for field in kind], fields=list(kind))

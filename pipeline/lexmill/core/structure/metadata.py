@@ -88,10 +88,10 @@ def _judgment_date(text: str) -> datetime.date | None:
         before, after = tail[max(match.start() - 1, 0) : match.start()], tail[match.end() : match.end() + 1]
         is_clerks = _CLERK.match(tail, match.end())
         if is_clerks or (before in ("", "\n") and after in ("", "\n")) or _CHINESE_YEAR.match(match["year"]):
-            date = _as_date(match)
-            if date and is_clerks:
-                return date
-            written = date or written
+            found = _as_date(match)
+            if found and is_clerks:
+                return found
+            written = found or written
     return written
 
 
