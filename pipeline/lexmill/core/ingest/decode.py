@@ -14,6 +14,7 @@ MAX_BAD_SHARE = 0.01
 
 # GB18030 text read as UTF-8 is broken in nearly every character; damaged UTF-8 keeps nearly all of its characters.
 _MAX_BAD_PER_WIDE = 0.1
+_FEW_BAD = 20
 _MAX_CONTROL_SHARE = 0.01
 # Everything below the space but tab, line feed, form feed, carriage return and escape; and DEL.
 _CONTROLS = bytes(b for b in (*range(0x20), 0x7F) if b not in b"\t\n\f\r\x1b")
@@ -85,9 +86,9 @@ def decode(data: bytes) -> Decoded:
         raise DocumentError("ingest.binary")
     first = _NOT_ASCII.search(data)
     probe = data[first.start() :][:_PROBE] if first else b""
-    # Replacing all that is wrong is slow: a long text that begins with nothing but faults is spared it.
+    # Replacing all that is wrong is slow: a text that begins with nothing but faults is spared it.
     n_bad, n_wide = _utf8_damage(probe.decode("utf-8", "replace"), probe)
-    if len(probe) < _PROBE or n_bad < n_wide:
+    if n_bad < n_wide or n_bad <= _FEW_BAD:
         text = data.decode("utf-8", "replace")
         n_bad, n_wide = _utf8_damage(text, data)
         if n_bad <= _MAX_BAD_PER_WIDE * n_wide:
