@@ -49,7 +49,7 @@ def masked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, *options
 def test_version_and_help(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert lexmill(monkeypatch, "--version") == 0
     assert capsys.readouterr().out.startswith("lexmill 0.")
-    for command in ("run", "status", "trace", "mask"):
+    for command in ("run", "status", "trace", "sources", "extract", "mask"):
         assert lexmill(monkeypatch, command, "--help") == 0
         assert "Example:" in capsys.readouterr().out
 
@@ -60,7 +60,7 @@ def test_a_wrong_command_is_a_usage_error(monkeypatch: pytest.MonkeyPatch, capsy
 
 
 def test_a_missing_run_file_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    for command in (["run"], ["status"], ["trace"]):
+    for command in (["run"], ["status"], ["trace"], ["sources"]):
         arguments = [*command, str(tmp_path / "none.toml"), *(["0" * 32] if command == ["trace"] else [])]
         assert lexmill(monkeypatch, *arguments) == 2
         assert "none.toml" in capsys.readouterr().err
@@ -80,6 +80,32 @@ def test_rules_check_says_what_an_overlay_changes(
     (tmp_path / "dedup" / "mine.toml").write_text(shipped.replace('why = "', 'why = "mine: '), encoding="utf-8")
     assert lexmill(monkeypatch, "rules", "check", str(tmp_path)) == 0
     assert "dedup.other_case: replaced" in capsys.readouterr().out
+
+
+def test_extract_prints_documents_as_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "x.txt").write_text(TEXT, encoding="gb18030")
+    assert lexmill(monkeypatch, "extract", str(tmp_path / "x.txt")) == 0
+    (document,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (document["doc_type"], document["text"]) == ("judgment", TEXT)
+    assert document["meta"]["case_number"] == "（2079）浙0199民初1234号"
+    assert document["meta"]["cause"] == "民间借贷纠纷"
+
+
+def test_extract_of_nothing_exits_3(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "x.png").write_bytes(b"\x89PNG")
+    assert lexmill(monkeypatch, "extract", str(tmp_path / "x.png")) == 3
+    assert json.loads(capsys.readouterr().out) == {"record_id": None, "problem": "ingest.unknown_format"}
+    assert lexmill(monkeypatch, "extract", str(tmp_path / "none.txt")) == 3
+
+
+def test_sources_lists_what_would_be_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    samples = Path(__file__).parents[1] / "data-samples" / "demo.toml"
+    assert lexmill(monkeypatch, "sources", str(samples)) == 0
+    out = capsys.readouterr().out
+    assert "judgment" in out
+    assert "gb18030" in out
 
 
 def test_mask_splices_to_its_own_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

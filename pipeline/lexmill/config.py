@@ -12,6 +12,7 @@ from lexmill.errors import ConfigError
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 DocType = Literal["judgment", "contract", "exam", "qa", "statute"]
+SourceType = Literal[DocType, "auto"]
 
 
 class _Section(BaseModel):
@@ -72,10 +73,10 @@ class Fields(_Section):
 
 
 class Source(_Section):
-    """One named collection of raw files of one document type."""
+    """One named collection of raw files of one document type, or of several that are told apart (``auto``)."""
 
     name: Name
-    doc_type: DocType
+    doc_type: SourceType
     paths: Annotated[tuple[str, ...], Field(min_length=1)]
     fields: Fields = Fields()
     card: Card

@@ -9,13 +9,17 @@ META = pa.struct(
         ("case_number", pa.string()),  # as the document prints it; its serial is masked from de-identification on
         ("court", pa.string()),
         ("court_level", pa.string()),  # 最高 | 高级 | 中级 | 基层 | 专门
-        ("trial_level", pa.string()),  # 一审 | 二审 | 再审 | 执行 | 其他
+        ("trial_level", pa.string()),  # 一审 | 二审 | 三审 (Taiwan) | 再审 | 执行 | 其他
         ("document_kind", pa.string()),  # 判决书 | 裁定书 | 调解书 | 决定书 | 通知书 | 其他
         ("case_class", pa.string()),  # 民事 | 刑事 | 行政 | 执行 | 赔偿 | 其他
         ("cause", pa.string()),
         ("judgment_date", pa.date32()),
         ("version_date", pa.date32()),  # statutes: the date of this version
         ("jurisdiction", pa.string()),  # CN | TW | HK | MO, from the source card
+        ("statute_title", pa.string()),  # statutes: the name without version and marks
+        ("status", pa.string()),  # statutes: 现行有效 | 已修改 | 已废止 | 尚未施行, where the document says so
+        ("exam_year", pa.int32()),  # exams: the year in which it was set, by the common calendar
+        ("answer", pa.string()),  # exams: the letters of the key, such as B or ABD
     ]
 )
 

@@ -196,3 +196,33 @@ def test_sources_are_never_mixed_in_a_part(tmp_path: Path) -> None:
         put(tmp_path / f"{name}/x.txt", question(1))
     config, workspace = make(tmp_path, 1, "a", "b")
     assert [[piece.source for piece in pieces] for pieces in plan(config, workspace).values()] == [["a"], ["b"]]
+
+
+MIXED = {
+    "judgment": "甲县人民法院\n民事判决书\n（2079）京0199民初1号\n原告：张某，女。\n本院认为，应当还款。判决如下：",
+    "contract": "房屋租赁合同\n出租方（甲方）：____\n承租方（乙方）：____\n第一条 租赁物\n第二条 租金\n甲方（盖章）：",
+    "exam": "甲公司与乙公司签订合同，下列说法正确的是？\nA. 合同有效\nB. 合同无效\n答案：A",
+    "qa": "房东不退押金怎么办？\n可以先与房东协商，协商不成的，可以向人民法院起诉。",
+}
+
+
+def test_auto_tells_the_type_of_each_document(tmp_path: Path) -> None:
+    for name, text in MIXED.items():
+        put(tmp_path / f"a/{name}.txt", text.replace("本院认为", "本院\u200b认为"))
+    put(tmp_path / "a/none.txt", bytes(range(256)) * 20)
+    put(tmp_path / "a/glyphs.txt", question(1) + "\ue004\ue005")
+    _, workspace = make(tmp_path, 1)
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(run_file.read_text().replace('doc_type = "qa"', 'doc_type = "auto"'))
+    documents, ledger, (receipt,) = read_all(load(run_file), workspace, tmp_path / "stage")
+    told = {document["uri"].rpartition("/")[2].removesuffix(".txt"): document["doc_type"] for document in documents}
+    assert told == {name: name for name in MIXED} | {"glyphs": "qa"}
+    assert [(row["doc_type"], row["action"]) for row in ledger] == [("judgment", "edit"), ("auto", "quarantine")]
+    assert {group: counted["docs"] for group, counted in receipt.counts["in"].items()} == {
+        "a/judgment": 1,
+        "a/contract": 1,
+        "a/exam": 1,
+        "a/qa": 2,
+        "a/auto": 1,
+    }
+    assert receipt.tallies["characters.private_use"] == 2

@@ -13,16 +13,15 @@ import pyarrow.parquet as pq
 
 from lexmill.config import Config, Source
 from lexmill.core.batch import Batch, Ledger, n_bytes
-from lexmill.core.ingest.hygiene import clean
+from lexmill.core.ingest.document import make_document
 from lexmill.core.ingest.records import SPLITTABLE, BadRecord, Record, format_of, read
 from lexmill.core.ruleset import RuleSet
-from lexmill.core.structure.metadata import metadata
-from lexmill.core.structure.segment import segment
+from lexmill.core.structure.columns import DocumentColumns
 from lexmill.errors import DocumentError, InputError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import rules_for
-from lexmill.schema import DOCUMENT_RAW, LINEAGE
+from lexmill.schema import LINEAGE
 from lexmill.store import files
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.raw import ContentDigest, LongLine, RawFile, compression_of, list_files, read_file, read_lines, unpacked_size
@@ -241,7 +240,7 @@ def ingest_part(
         [(piece.relative, piece.start, piece.end) for piece in pieces],
         content.hexdigest(),
     )
-    batch = Batch(pa.Table.from_pylist(table.rows, schema=DOCUMENT_RAW), table.ledger.table(), table.counts)
+    batch = Batch(table.documents.table(), table.ledger.table(), table.counts)
     return target.write(batch, table.given, fingerprint=fingerprint)
 
 
@@ -272,7 +271,7 @@ class _Documents:
     def __init__(self, rules: RuleSet, source: Source | None) -> None:
         self._rules = rules
         self._source = source
-        self.rows: list[dict[str, Any]] = []
+        self.documents = DocumentColumns()
         self.lineage: list[dict[str, Any]] = []
         self.ledger = Ledger("ingest")
         self.given: dict[str, dict[str, int]] = {}
@@ -289,8 +288,8 @@ class _Documents:
             identity = doc_id(self.source.name, piece.relative, "", record.record_id or "")
             uri = piece.uri if record.record_id is None else f"{piece.uri}#{record.record_id}"
             if isinstance(record, BadRecord):
-                self._count(record.n_chars, record.n_bytes)
-                self._leave(identity, "quarantine", record.rule, record.n_chars, record.n_bytes)
+                self._count(self.source.doc_type, record.n_chars, record.n_bytes)
+                self._leave(identity, self.source.doc_type, "quarantine", record.rule, record.n_chars, record.n_bytes)
                 case_number = None
             else:
                 case_number = self._document(identity, uri, record)
@@ -305,43 +304,42 @@ class _Documents:
                 }
             )
 
-    def _count(self, chars: int, size: int) -> None:
-        group = self.given.setdefault(f"{self.source.name}/{self.source.doc_type}", {"docs": 0, "chars": 0, "bytes": 0})
+    def _count(self, doc_type: str, chars: int, size: int) -> None:
+        group = self.given.setdefault(f"{self.source.name}/{doc_type}", {"docs": 0, "chars": 0, "bytes": 0})
         group["docs"] += 1
         group["chars"] += chars
         group["bytes"] += size
 
-    def _leave(self, identity: str, action: str, rule: str, chars: int, size: int, value: float | None = None) -> None:
-        self.ledger.add(identity, self.source.name, self.source.doc_type, action, rule, chars, size, value=value)
+    def _leave(self, identity: str, doc_type: str, action: str, rule: str, chars: int, size: int) -> None:
+        self.ledger.add(identity, self.source.name, doc_type, action, rule, chars, size)
+
+    def _tally(self, name: str, number: int) -> None:
+        if number:
+            self.counts[name] = self.counts.get(name, 0) + number
 
     def _document(self, identity: str, uri: str, record: Record) -> str | None:
-        source = self.source
-        chars, size = len(record.text), n_bytes(record.text)
-        self._count(chars, size)
-        cleaned = clean(record.text, self._rules.ingest)
-        for edit in cleaned.edits:
-            self._leave(identity, "edit", edit.rule, edit.n_chars, edit.n_bytes)
-        text = cleaned.text
-        if not text.strip():
-            self._leave(identity, "drop", "ingest.empty", len(text), n_bytes(text))
+        document = make_document(record, self.source.doc_type, self.source.card.jurisdiction, self._rules)
+        doc_type, text = document.doc_type, document.text
+        self._count(doc_type, len(record.text), n_bytes(record.text))
+        for edit in document.edits:
+            self._leave(identity, doc_type, "edit", edit.rule, edit.n_chars, edit.n_bytes)
+        if document.is_blank:
+            self._leave(identity, doc_type, "drop", "ingest.empty", len(text), n_bytes(text))
             return None
-        title = " ".join(clean(record.title, self._rules.ingest).text.split()) if record.title else None
-        meta = metadata(text, source.doc_type, title, record.given, source.card.jurisdiction)
-        fffd = text.count("\ufffd")
-        if fffd:
-            self.counts["characters.fffd"] = self.counts.get("characters.fffd", 0) + fffd
-        self.rows.append(
+        self._tally("characters.fffd", text.count("\ufffd"))
+        self._tally("characters.private_use", document.n_private_use)
+        self.documents.add(
             {
                 "doc_id": identity,
-                "source": source.name,
-                "doc_type": source.doc_type,
-                "title": title,
+                "source": self.source.name,
+                "doc_type": doc_type,
+                "title": document.title,
                 "text": text,
-                "meta": meta,
-                "segments": [part._asdict() for part in segment(text, source.doc_type, self._rules.segment)],
+                "meta": document.meta,
+                "segments": document.segments,
                 "record_id": record.record_id or "0",
                 "uri": uri,
             }
         )
-        case_number = meta.get("case_number")
+        case_number = document.meta["case_number"]
         return str(case_number) if case_number else None

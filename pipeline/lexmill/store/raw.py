@@ -181,6 +181,16 @@ def read_file(uri: str, compression: str, limit: int) -> bytes:
     return b"".join(chunks)
 
 
+def read_head(uri: str, compression: str, limit: int) -> tuple[bytes, bool]:
+    """The first bytes of a file, decompressed, at most ``limit``, and whether that is all; raises DocumentError if unreadable."""
+    try:
+        with _open(uri, compression) as stream:
+            data = stream.read(limit + 1)
+    except _BROKEN as error:
+        raise _unreadable(error) from None
+    return data[:limit], len(data) <= limit
+
+
 @dataclass(frozen=True)
 class Lines:
     """Whole lines that follow each other, from byte ``offset`` of the (decompressed) file."""

@@ -1,4 +1,6 @@
 import codecs
+import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from lexmill.core.ingest.decode import decode
 from lexmill.errors import DocumentError
 
+TAIWAN = "原告主張被告積欠貨款，經催討無效，爰依買賣契約請求給付，並聲明如主文所示。" * 20
 TEXT = "原告卓某某与被告某某公司买卖合同纠纷一案，本院于2079年3月1日立案。" * 20
 
 
@@ -21,6 +24,16 @@ TEXT = "原告卓某某与被告某某公司买卖合同纠纷一案，本院于
         (TEXT.encode("gbk"), "gb18030"),
         (TEXT.encode("gb2312"), "gb18030"),
         (("㐂𠮷" + TEXT).encode("gb18030"), "gb18030"),
+        (TEXT.encode("utf-16-le"), "utf-16-le"),
+        (TEXT.encode("utf-16-be"), "utf-16-be"),
+        (TAIWAN.encode("utf-16-le"), "utf-16-le"),
+        (("Contract No. 7\r\n" * 9).encode("utf-16-be"), "utf-16-be"),
+        (("甲方：＿＿＿＿＿＿＿＿　　　　\n┌────┐\n" * 20).encode("utf-16-le"), "utf-16-le"),
+        (TAIWAN.encode("big5"), "cp950"),
+        (("<p>" * 3000 + TAIWAN).encode("big5"), "cp950"),
+        ((TAIWAN + "㗎").encode("big5hkscs"), "big5hkscs"),
+        (TAIWAN.encode("gb18030"), "gb18030"),
+        ("甲方：\r\n乙方：".encode("gb18030"), "gb18030"),
         (b"plain ASCII", "utf-8"),
         (b"", "utf-8"),
     ],
@@ -33,16 +46,15 @@ def test_encodings(data: bytes, encoding: str) -> None:
     )
 
 
-@pytest.mark.parametrize(("encoding", "cut"), [("utf-8", 1), ("gb18030", 1)])
-def test_a_few_invalid_bytes_are_kept_and_counted(encoding: str, cut: int) -> None:
-    data = TEXT.encode(encoding)
-    half = len("原告卓".encode(encoding))
-    damaged = data[: half - cut] + b"\xff" + data[half:]
-    decoded = decode(damaged)
+@pytest.mark.parametrize(("text", "encoding"), [(TEXT, "utf-8"), (TEXT, "gb18030"), (TAIWAN, "big5hkscs")])
+def test_a_few_invalid_bytes_are_kept_and_counted(text: str, encoding: str) -> None:
+    data = text.encode(encoding)
+    third = len(text[:3].encode(encoding))
+    decoded = decode(data[: third - 1] + b"\xff" + data[third:])
     assert decoded.encoding == encoding
     assert 1 <= decoded.n_bad <= 2
     assert decoded.text.count("\ufffd") == decoded.n_bad
-    assert decoded.text.endswith(TEXT[6:])
+    assert decoded.text.endswith(text[6:])
 
 
 def test_damaged_utf8_is_not_taken_for_gb18030() -> None:
@@ -50,6 +62,32 @@ def test_damaged_utf8_is_not_taken_for_gb18030() -> None:
     data = TEXT.encode()
     damaged = data[:100] + data[101:]
     assert decode(damaged).encoding == "utf-8"
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "big5"])
+def test_a_long_text_with_its_only_damage_at_the_end_is_what_it_is(encoding: str) -> None:
+    text = TEXT * 20 if encoding == "gb18030" else TAIWAN * 20
+    decoded = decode(text.encode(encoding) + b"\xff\xff")
+    assert decoded.text.startswith(text)
+    assert decoded.n_bad == 2
+
+
+SHARED = Path(__file__).parents[4] / "shared" / "corpus"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the corpus of real texts beside the checkout")
+def test_real_texts_in_every_encoding() -> None:
+    mainland = [path.read_text("utf-8") for path in sorted((SHARED / "statutes" / "lawrefbook_md").rglob("*.md"))[:400]]
+    with (SHARED / "judgments" / "judge_test.jsonl").open(encoding="utf-8") as lines:
+        mainland += [json.loads(line)["fd"] for line in lines]
+    taiwan = [path.read_text("utf-8") for path in sorted((SHARED / "statutes" / "tw_law_corpus_md").rglob("*.md"))]
+    for text in mainland + taiwan:
+        encodings = ["utf-8", "gb18030", "utf-16-le", "utf-16-be"] + (["cp950"] if text in taiwan else [])
+        for encoding in encodings:
+            for length in (len(text), 200, 60):
+                data = text[:length].encode(encoding, "ignore")
+                assert decode(data).text == data.decode(encoding), (encoding, length)
 
 
 def test_fffd_of_the_source_is_not_ours() -> None:

@@ -1,4 +1,7 @@
 import datetime
+import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -20,12 +23,15 @@ CIVIL = (
 )
 
 
+OF_OTHER_TYPES = dict.fromkeys(["version_date", "statute_title", "status", "exam_year", "answer"])
+
+
 def of(text: str, given: dict[str, str] | None = None, title: str | None = None) -> dict[str, object]:
     return metadata(text, "judgment", title, given or {}, "CN")
 
 
 def test_fields_of_a_criminal_judgment() -> None:
-    assert of(CRIMINAL) == {
+    assert of(CRIMINAL) == OF_OTHER_TYPES | {
         "case_number": "（2018）京0101刑初12号",
         "court": "甲省乙市丙区人民法院",
         "court_level": "基层",
@@ -34,14 +40,13 @@ def test_fields_of_a_criminal_judgment() -> None:
         "case_class": "刑事",
         "cause": "危险驾驶罪",
         "judgment_date": datetime.date(2018, 3, 12),
-        "version_date": None,
         "jurisdiction": "CN",
     }
 
 
 def test_fields_of_a_civil_ruling() -> None:
     found = of(CIVIL)
-    assert found == {
+    assert found == OF_OTHER_TYPES | {
         "case_number": "（2079）京民申7号",
         "court": "甲省高级人民法院",
         "court_level": "高级",
@@ -50,7 +55,6 @@ def test_fields_of_a_civil_ruling() -> None:
         "case_class": "民事",
         "cause": "民间借贷纠纷",
         "judgment_date": datetime.date(2079, 12, 31),
-        "version_date": None,
         "jurisdiction": "CN",
     }
 
@@ -179,6 +183,106 @@ def test_date_of_a_taiwan_judgment() -> None:
     assert found["judgment_date"] == datetime.date(2019, 6, 19)
     assert found["case_number"] == "108年度易字第12號"
     assert (found["court"], found["court_level"], found["jurisdiction"]) == ("臺灣甲地方法院", "基层", "TW")
+    assert (found["trial_level"], found["document_kind"], found["case_class"]) == ("一审", "判决书", "刑事")
+
+
+@pytest.mark.parametrize(
+    ("number", "trial_level"),
+    [
+        ("108年度訴字第1號", "一审"),
+        ("108年度上易字第1號", "二审"),
+        ("108年度抗字第1號", "二审"),
+        ("108年度台上字第1號", "三审"),
+        ("108年度再字第1號", "再审"),
+        ("108年度司執字第1號", "执行"),
+        ("108年度憲字第1號", "其他"),
+    ],
+)
+def test_trial_level_of_taiwan(number: str, trial_level: str) -> None:
+    text = f"臺灣甲法院民事判決\n{number}\n上列當事人間因損害賠償事件，提起訴訟"
+    found = metadata(text, "judgment", None, {}, "TW")
+    assert (found["trial_level"], found["cause"]) == (trial_level, "損害賠償")
+
+
+@pytest.mark.parametrize(
+    ("title", "cause"),
+    [
+        ("甲市乙商贸有限公司与张某租赁合同纠纷一审民事判决书", "租赁合同纠纷"),
+        ("张某与甲市乙公司租赁合同纠纷一审民事判决书", "租赁合同纠纷"),
+        ("李某与某某网络科技有限公司网络购物合同纠纷二审民事裁定书", "网络购物合同纠纷"),
+        ("张某与甲公司公司决议效力确认纠纷一审民事判决书", "公司决议效力确认纠纷"),
+        ("张某、李某损害公司利益责任纠纷再审民事裁定书", "损害公司利益责任纠纷"),
+        ("张某与李某生命权、健康权、身体权纠纷", "生命权、健康权、身体权纠纷"),
+        ("张某诉李某离婚一案民事判决书", "离婚"),
+        ("张某与甲公司追偿权纠纷", "追偿权纠纷"),
+        ("甲公司与乙公司侵害商标权纠纷", "侵害商标权纠纷"),
+        ("张某医疗服务合同纠纷", "医疗服务合同纠纷"),
+    ],
+)
+def test_cause_has_no_party_and_no_stage(title: str, cause: str) -> None:
+    assert of("甲县人民法院\n民事判决书\n（2078）京0101民初1号\n", title=title)["cause"] == cause
+
+
+def test_charge_stands_in_the_sentence_if_nowhere_else() -> None:
+    text = "甲县人民法院\n刑事判决书\n（2078）京0101刑初1号\n公诉机关甲县人民检察院。判决如下：被告人张某犯盗窃罪，判处拘役。"
+    assert of(text)["cause"] == "盗窃罪"
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "name", "status"),
+    [
+        ("# 甲市公园条例(2021-08-20)\n第一条 为了规范。", None, "甲市公园条例", None),
+        ("第一条 为了规范。", "《甲法》（2018年修正）", "甲法", None),
+        ("甲办法\n时效性：已被修改\n第一条 为了规范。", None, "甲办法", "已修改"),
+        ("甲办法（已废止）\n第一条 为了规范。", None, "甲办法", "已废止"),
+        ("甲法\n效力状态：现行有效\n第一条 为了规范。", None, "甲法", "现行有效"),
+        ("甲法\n（尚未施行）\n第一条 为了规范。", None, "甲法", "尚未施行"),
+        ("第一章 总则\n第一条 为了规范。", "第一章 总则", None, None),
+    ],
+)
+def test_statutes_have_a_name_and_a_status(text: str, title: str | None, name: str | None, status: str | None) -> None:
+    found = metadata(text, "statute", title, {}, "CN")
+    assert (found["statute_title"], found["status"]) == (name, status)
+
+
+@pytest.mark.parametrize(
+    ("text", "year", "answer"),
+    [
+        ("2078年国家司法考试卷二第3题\n下列说法正确的是？\nA. 甲\nB. 乙\n答案：B", 2078, "B"),
+        ("下列说法正确的是？\nA. 甲\nB. 乙\n【答案】A、B、D", None, "ABD"),
+        ("110年專門職業及技術人員高等考試律師考試試題\n何者正確？\n答案：Ｃ", 2021, "C"),
+        ("甲于2078年借款。下列说法正确的是？\nA. 甲\n答案：Article", None, None),
+    ],
+)
+def test_exams_have_a_year_and_a_key(text: str, year: int | None, answer: str | None) -> None:
+    found = metadata(text, "exam", None, {}, "CN")
+    assert (found["exam_year"], found["answer"]) == (year, answer)
+
+
+SHARED = Path(__file__).parents[4] / "shared" / "corpus" / "judgments" / "judge_test.jsonl"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.is_file(), reason="needs the corpus of real texts beside the checkout")
+def test_real_judgments_say_what_they_are() -> None:
+    with SHARED.open(encoding="utf-8") as lines:
+        texts = [json.loads(line)["fd"] for line in lines]
+    found = [of(text) for text in texts]
+    # The number as it stands in the heading, the court as it opens the text, the date as it is written out under the judges.
+    number = re.compile(r"[（(〔\[]\s*[0-9]{4}\s*[)）〕\]][^。，]{2,30}?号(?:之一)?")
+    right = {"case_number": 0, "court": 0, "judgment_date": 0}
+    for text, meta in zip(texts, found, strict=True):
+        printed = number.search(text, 0, 300)
+        right["case_number"] += printed is not None and meta["case_number"] == printed[0]
+        court = str(meta["court"])
+        right["court"] += text.partition(court)[0].count("法院") == 0 and court.endswith("法院") and court in text[:200]
+        date = meta["judgment_date"]
+        assert date is None or isinstance(date, datetime.date)
+        right["judgment_date"] += date is not None and 1990 < date.year < 2025
+    assert right["case_number"] >= 0.995 * len(texts)
+    assert right["court"] >= 0.99 * len(texts)
+    assert right["judgment_date"] >= 0.99 * len(texts)
+    assert sum(meta["cause"] is not None for meta in found) >= 0.99 * len(texts)
 
 
 @pytest.mark.parametrize(

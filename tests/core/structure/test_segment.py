@@ -256,3 +256,26 @@ def test_a_rule_that_fails_its_own_example_is_a_fault(change: dict[str, Any], pr
 def test_a_malformed_rule_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         SegmentRules.model_validate({"cue": [CUE | change]})
+
+
+TAIWAN = (
+    "臺灣甲地方法院民事判決\n108年度訴字第12號\n原　　　告　張某\n被　　　告　李某\n"
+    "上列當事人間請求清償借款事件，本院判決如下：\n"
+    "　　主　文\n被告應給付原告新臺幣壹萬元。\n　　事　實\n一、原告起訴主張：被告借款未還。\n　　理　由\n一、按借款應返還。\n"
+    "據上論結，原告之訴為有理由，依民事訴訟法第七十八條，判決如主文。\n中　　華　　民　　國　108　年　6　月　19　日\n"
+    "民事第一庭　法　官　王某\n以上正本係照原本作成。\n書記官　趙某"
+)
+
+
+def test_a_judgment_of_taiwan_has_its_order_first(rules: SegmentRules) -> None:
+    parts = segment(TAIWAN, "judgment", rules)
+    assert [part.kind for part in parts] == ["首部", "当事人", "主文", "查明", "理由", "依据", "落款"]
+    begins = [TAIWAN[part.start : part.end].strip().split("\n")[0].replace("\u3000", "") for part in parts]
+    assert begins[1:6] == ["原告张某".replace("张", "張"), "主文", "事實", "理由", begins[5]]
+    assert begins[5].startswith("據上論結")
+    assert begins[6].startswith("中華民國108年")
+
+
+def test_facts_and_reasons_under_one_heading(rules: SegmentRules) -> None:
+    text = TAIWAN.replace("　　事　實\n一、原告起訴主張：被告借款未還。\n　　理　由", "　　事實及理由")
+    assert [part.kind for part in segment(text, "judgment", rules)][2:5] == ["主文", "理由", "依据"]

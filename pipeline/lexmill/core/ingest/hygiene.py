@@ -1,9 +1,12 @@
 """Clean a text by the rules: nothing that a lawyer would miss goes, and every cut is accounted for."""
 
+import re
 from typing import NamedTuple
 
 from lexmill.core.batch import n_bytes
-from lexmill.core.ingest.rules import HygieneRule, IngestRules
+from lexmill.core.ingest.rules import PRIVATE_USE, HygieneRule, IngestRules
+
+_PRIVATE_USE = re.compile(f"[{PRIVATE_USE}]+")
 
 
 class Edit(NamedTuple):
@@ -15,10 +18,11 @@ class Edit(NamedTuple):
 
 
 class Cleaned(NamedTuple):
-    """``edits`` add up to what the text lost."""
+    """``edits`` add up to what the text lost; ``n_private_use`` glyphs are left to which no rule gave a meaning."""
 
     text: str
     edits: tuple[Edit, ...]
+    n_private_use: int
 
 
 def clean(text: str, rules: IngestRules) -> Cleaned:
@@ -27,15 +31,17 @@ def clean(text: str, rules: IngestRules) -> Cleaned:
     Never done: compatibility normalisation (NFKC), other brackets, other digits.
     """
     edits: list[Edit] = []
+    n_private_use = 0
     if rules.any_character.search(text):
-        for character in rules.character:
-            text = _apply(character, text, edits)
+        for rule in (*rules.character, *rules.mapping):
+            text = _apply(rule, text, edits)
+        n_private_use = sum(map(len, _PRIVATE_USE.findall(text)))
     for rule in (*rules.run, *rules.spaced_word, *rules.line_end):
         text = _apply(rule, text, edits)
     text = _without_lines(text, rules, edits)
-    for rule in (*rules.blank_line, *rules.text_end):
+    for rule in (*rules.wrapped_line, *rules.blank_line, *rules.text_end):
         text = _apply(rule, text, edits)
-    return Cleaned(text, tuple(edits))
+    return Cleaned(text, tuple(edits), n_private_use)
 
 
 def _apply(rule: HygieneRule, text: str, edits: list[Edit]) -> str:

@@ -23,6 +23,10 @@ _STRONG = 0.9
 _FACTS = ("诉称", "辩称", "查明")
 
 
+# Headings of Taiwan, where the order stands before the facts, and the segments under them.
+_TAIWAN_PARTS = {"事实段": "查明", "理由段": "理由", "论结": "依据", "署名": "落款"}
+
+
 class _Cut(NamedTuple):
     start: int
     kind: str
@@ -32,15 +36,24 @@ class _Cut(NamedTuple):
 def _tile(text: str, cuts: Iterable[_Cut]) -> list[Segment]:
     """Segments from cuts: the first is moved to 0, and a blank stretch goes to the segment after it."""
     kept: list[_Cut] = []
-    for cut in sorted(cuts, key=lambda cut: cut.start):
+    for cut in sorted(cuts, key=_start):
         if cut.start >= len(text):
             continue
-        if kept and (kept[-1].start == cut.start or not text[kept[-1].start : cut.start].strip()):
+        if kept and (kept[-1].start == cut.start or _is_blank(text, kept[-1].start, cut.start)):
             kept[-1] = cut._replace(start=kept[-1].start)
         else:
             kept.append(cut)
     starts = [0, *(cut.start for cut in kept[1:]), len(text)]
     return [Segment(cut.kind, starts[i], starts[i + 1], cut.confidence) for i, cut in enumerate(kept)]
+
+
+def _start(cut: _Cut) -> int:
+    return cut.start
+
+
+def _is_blank(text: str, start: int, end: int) -> bool:
+    # The first character nearly always says no, and spares a copy of the segment.
+    return text[start].isspace() and text[start:end].isspace()
 
 
 def _joined(cuts: Sequence[_Cut]) -> list[_Cut]:
@@ -99,8 +112,23 @@ def _head(text: str, marks: Marks, end: int) -> list[_Cut]:
     return _joined([*cuts, *facts])
 
 
+def _order_first(marks: Marks, order: Mark, end: int) -> list[_Cut]:
+    """A judgment of Taiwan: 當事人, 主文, 事實, 理由, 據上論結, signatures; each part under its own heading."""
+    party = marks.first("具名", 0, order.start)
+    rest = [mark for kind in ("事实段", "理由段", "论结") for mark in marks.all([kind], order.start + 1, end)]
+    last = max((mark.start for mark in rest), default=order.start)
+    signature = marks.first("署名", last, end)
+    appendix = marks.first("附录", signature.start, end) if signature else None
+    cuts = [_Cut(0, "首部", _STRONG), *([_cut(party, "当事人")] if party else []), _cut(order, "主文")]
+    cuts += [_cut(mark, _TAIWAN_PARTS[mark.kind]) for mark in rest]
+    return _joined(sorted([*cuts, *(_cut(mark, _TAIWAN_PARTS.get(mark.kind)) for mark in (signature, appendix) if mark)]))
+
+
 def _judgment(text: str, marks: Marks) -> list[_Cut]:
     end = len(text)
+    order_first = marks.first("主文段", 0, end)
+    if order_first:
+        return _order_first(marks, order_first, end)
     order = marks.last("主文", 0, end)
     signature = marks.first("落款", order.start if order else end // 2, end)
     closing = marks.first("尾部", order.start, signature.start if signature else end) if order else None
@@ -166,7 +194,7 @@ def segment(text: str, doc_type: str, rules: SegmentRules) -> list[Segment]:
     """Segments that tile ``text``: the first starts at 0, each starts where the one before ends, the last ends at ``len(text)``.
 
     Judgments (order of 法〔2016〕221号, each as far as it is there): 首部 (twice where the party block stands between: the
-    title, then the history of the case), 当事人, 诉称, 辩称, 查明, 理由, 依据, 主文, 尾部, 落款, 附录.
+    title, then the history of the case), 当事人, 诉称, 辩称, 查明, 理由, 依据, 主文, 尾部, 落款, 附录; in Taiwan 主文 first.
     Contracts: 首部, 条款 (one a clause), 签署, 附录. Exams: 题干, 选项, 答案, 解析. Q&A: 问, 答. Statutes: 首部, 编, 章, 节, 条.
     An empty text has no segments. Raises KeyError for an unknown ``doc_type``.
     """
