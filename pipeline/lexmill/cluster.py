@@ -51,7 +51,8 @@ def open_client(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]
         "distributed.scheduler.no-workers-timeout": "120s",
         "distributed.worker.memory.spill": False,
         "distributed.worker.memory.target": False,
-        "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
+        # What libraries put into temporary files (a sort of SQLite, a document being converted) stays in the workspace.
+        "distributed.nanny.pre-spawn-environ": {**_WORKER_ENVIRONMENT, "TMPDIR": str(scratch)},
         "distributed.nanny.environ": {},
         "temporary-directory": str(scratch),
     }

@@ -13,8 +13,8 @@ import pytest
 
 from lexmill import rules
 from lexmill.config import Config, load
-from lexmill.jobs import ingest
-from lexmill.jobs.ingest import Limits, Piece, doc_id, ingest_part, plan
+from lexmill.core.ingest.limits import Limits
+from lexmill.jobs.ingest import Piece, doc_id, ingest_part, plan
 from lexmill.schema import DOCUMENT_RAW, LEDGER, LINEAGE
 from lexmill.store.stages import Receipt, StageFolder, Target, imbalance
 from lexmill.store.workspace import Workspace
@@ -66,13 +66,13 @@ def read_all(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Receipt]]:
     """Documents, ledger rows and receipts of all parts, made without a cluster."""
     loaded = rules.load()
-    limits = Limits(int(config.ingest.max_file_mb * ingest.MB), int(config.ingest.max_record_mb * ingest.MB))
+    limits = Limits.of(config.ingest)
     stage = StageFolder(folder)
     documents, ledger, receipts = [], [], []
     sources = {source.name: source for source in config.source}
     for number, pieces in plan(config, workspace).items():
         source = sources[pieces[0].source] if pieces else None
-        receipt = ingest_part(Target(stage, number, "k"), pieces, source, limits, "fp", workspace.lineage, (), loaded.digests)
+        receipt = ingest_part(Target(stage, number, "k"), pieces, source, limits, (), "fp", workspace.lineage, (), loaded.digests)
         assert imbalance(receipt.counts) == []
         receipts.append(receipt)
         documents += pq.read_table(stage.part(number), schema=DOCUMENT_RAW).to_pylist()
@@ -153,7 +153,7 @@ def test_a_damaged_plan_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_leaves_a_row(tmp_path: Path) -> None:
-    put(tmp_path / "a/binary.txt", bytes(range(256)) * 20)
+    put(tmp_path / "a/binary.txt", bytes(range(256)) * 4)
     put(tmp_path / "a/empty.txt", b"")
     put(tmp_path / "a/blank.txt", " \n\n\t ")
     put(tmp_path / "a/good.txt", question(1))
@@ -172,7 +172,7 @@ def test_what_cannot_be_read_leaves_a_row(tmp_path: Path) -> None:
     assert rules_of["binary.txt"] == ["quarantine:ingest.binary"]
     assert rules_of["picture.png"] == ["quarantine:ingest.unknown_format"]
     assert rules_of["cut.jsonl.gz"][-1] == "quarantine:ingest.broken_compression"
-    assert sorted(rules_of["lines.jsonl"]) == ["quarantine:ingest.bad_json", "quarantine:ingest.record_too_large"]
+    assert sorted(rules_of["lines.jsonl"]) == ["quarantine:ingest.bad_json", "quarantine:ingest.max_record_mb"]
     assert all(found.startswith(("drop:", "quarantine:", "edit:")) for found in rules_of["empty.txt"] + rules_of["blank.txt"])
     assert {"good.txt", "lines.jsonl"} <= {document["uri"].rpartition("/")[2].partition("#")[0] for document in documents}
     came = sum(receipt.counts["in"]["a/qa"]["docs"] for receipt in receipts)

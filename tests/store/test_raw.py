@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,8 +12,17 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lexmill.config import Ingest
+from lexmill.core.ingest.limits import Allowance, Limits
 from lexmill.errors import DocumentError, InputError
 from lexmill.store.raw import Lines, LongLine, compression_of, list_files, read_file, read_lines, unpacked_size
+
+LIMITS = Limits.of(Ingest())
+
+
+def within(total: int) -> Limits:
+    return replace(LIMITS, file=total)
+
 
 PACK = {
     "": lambda data: data,
@@ -25,7 +35,7 @@ PACK = {
 
 def collect(path: Path, compression: str, start: int, end: int, limit: int = 1 << 20) -> tuple[bytes, list[LongLine]]:
     data, long = b"", []
-    for block in read_lines(str(path), compression, start, end, limit):
+    for block in read_lines(str(path), compression, start, end, limit, Allowance.split(path.stat().st_size, LIMITS)):
         if isinstance(block, Lines):
             data += block.data
         else:
@@ -58,7 +68,7 @@ def test_ranges_tile_the_lines(
 def test_blocks_say_their_offset(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"aaa\nbbb\nccc\n")
-    assert [block.offset for block in read_lines(str(path), "", 5, 12, 100)] == [8]
+    assert [block.offset for block in read_lines(str(path), "", 5, 12, 100, Allowance.split(12, LIMITS))] == [8]
 
 
 def test_a_long_line_is_named_and_the_rest_read(tmp_path: Path) -> None:
@@ -78,10 +88,10 @@ def test_whole_files_and_sizes(tmp_path: Path, compression: str) -> None:
     path = tmp_path / f"x.txt{compression}"
     path.write_bytes(PACK[compression](b"abc" * 1000))
     assert compression_of(path.name) == compression
-    assert read_file(str(path), compression, 3000) == b"abc" * 1000
-    assert unpacked_size(str(path), compression, 1 << 30) == 3000
-    with pytest.raises(DocumentError, match="too_large"):
-        read_file(str(path), compression, 2999)
+    assert read_file(str(path), compression, path.stat().st_size, within(3000)) == b"abc" * 1000
+    assert unpacked_size(str(path), compression, Allowance.split(path.stat().st_size, LIMITS)) == 3000
+    with pytest.raises(DocumentError, match="max_file_mb"):
+        read_file(str(path), compression, path.stat().st_size, within(2999))
 
 
 @pytest.mark.parametrize("compression", sorted(set(PACK) - {""}))
@@ -91,7 +101,7 @@ def test_broken_compression_is_a_reason(tmp_path: Path, compression: str, keep: 
     whole = PACK[compression](bytes(range(256)) * 400)
     path.write_bytes(whole[: int(len(whole) * keep)])
     with pytest.raises(DocumentError, match="broken_compression"):
-        read_file(str(path), compression, 1 << 30)
+        read_file(str(path), compression, path.stat().st_size, LIMITS)
 
 
 def test_listing_is_sorted_and_relative_to_the_common_root(tmp_path: Path) -> None:
@@ -122,4 +132,4 @@ def test_urls_are_listed_and_read() -> None:
     memory.pipe({"/bucket/raw/b.txt": b"2", "/bucket/raw/a.txt": b"1"})
     found = list_files(["memory://bucket/raw/*.txt"])
     assert [(file.relative, file.size) for file in found] == [("a.txt", 1), ("b.txt", 1)]
-    assert read_file(found[0].uri, "", 10) == b"1"
+    assert read_file(found[0].uri, "", 1, LIMITS) == b"1"
