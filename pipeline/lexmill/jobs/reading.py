@@ -53,8 +53,13 @@ class Found(NamedTuple):
 
 def format_in(source: Source, name: str) -> str:
     """The format of a file of a source: what the run file says, except that archives are opened; else what its suffix says."""
+    return source.format if source.format in ARCHIVES else _format_within(source, name)
+
+
+def _format_within(source: Source, name: str) -> str:
+    """The format of a file, or of a member: a run file that says ``zip`` speaks of the files, not of what is in them."""
     fmt = format_of(name) or UNKNOWN
-    return source.format if source.format is not None and (fmt not in ARCHIVES or source.format in ARCHIVES) else fmt
+    return fmt if source.format is None or source.format in ARCHIVES or fmt in ARCHIVES else source.format
 
 
 def extents(uri: str, size: int, fmt: str, compression: str, query: str | None, part_bytes: int, limits: Limits) -> list[Extent]:
@@ -190,7 +195,7 @@ class Reading:
                 compression = compression_of(member.name)
                 if compression:
                     data = decompress(data, compression, self.limits, allowance)
-                yield from self._file(data, format_in(self.source, member.name), path, depth + 1, allowance)
+                yield from self._file(data, _format_within(self.source, member.name), path, depth + 1, allowance)
             except DocumentError as error:
                 yield Found(path, BadRecord(None, error.rule, 0, len(member.data)))
 

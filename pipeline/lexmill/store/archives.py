@@ -142,7 +142,7 @@ class _ShortReads:
 def _tar_entries(file: IO[bytes], limits: Limits) -> Iterator[tuple[Entry, _Content]]:
     names = _Names()
     mode: Literal["r:", "r|"] = "r:" if file.seekable() else "r|"
-    short: Any = _ShortReads(file, limits.file)
+    short: Any = _ShortReads(file, max(limits.file, tarfile.RECORDSIZE))
     try:
         with tarfile.open(fileobj=short, mode=mode, encoding="utf-8", errors="surrogateescape") as archive:
             index = 0

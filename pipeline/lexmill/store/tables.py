@@ -181,7 +181,7 @@ def _run(connection: sqlite3.Connection, statement: str, arguments: tuple[int, .
             yield {name: _plain(value) for name, value in zip(names, row, strict=True)}
     except sqlite3.DataError:
         raise DocumentError("ingest.max_file_mb") from None
-    except sqlite3.OperationalError:
+    except (sqlite3.OperationalError, sqlite3.ProgrammingError, sqlite3.Warning):
         raise DocumentError("ingest.bad_query") from None
     except sqlite3.Error:
         raise DocumentError("ingest.broken_table") from None

@@ -211,43 +211,50 @@ def _lines(segments: Sequence[Segment]) -> list[str]:
 
 
 def without_running_heads(pages: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The pages' lines without those at their tops and bottoms that recur but for their digits, and without page numbers.
+    """The pages' lines without those at their tops and bottoms that recur, and without page numbers, with or without words.
 
-    A line recurs that is on two of five pages, and on three at least; a page number counts with its pages, be they only two.
+    A line recurs that is on two of five pages, and on three at the least. Numbers that go up by one from page to page count them:
+    a number alone on two pages, one among other words on as many as a line must recur on.
     """
-    keys = [[_key(line) for line in lines] for lines in pages]
     counts: Counter[tuple[bool, str]] = Counter()
-    for page in keys:
-        counts.update({(True, key) for key in page[:_EDGE_LINES]})
-        counts.update({(False, key) for key in page[-_EDGE_LINES:]})
+    for lines in pages:
+        counts.update({(is_top, lines[at]) for is_top, at in _edge(lines, max(1, len(lines) // 3))})
     enough = max(_MIN_RECURRING_PAGES, _MIN_RECURRING_SHARE * len(pages))
-    counting = _page_number_keys(pages, keys)
-
-    def recurs(key: str, is_top: bool) -> bool:
-        return len(key) <= _MAX_HEAD and (counts[is_top, key] >= enough or (is_top, key) in counting)
-
+    heads = {head for head, count in counts.items() if count >= enough and len(head[1]) <= _MAX_HEAD}
+    counting = _counting_forms(pages, enough)
     kept = []
-    for lines, page in zip(pages, keys, strict=True):
-        is_head = [
-            (at < _EDGE_LINES and recurs(key, True)) or (at >= len(page) - _EDGE_LINES and recurs(key, False))
-            for at, key in enumerate(page)
-        ]
-        kept.append([line for line, head in zip(lines, is_head, strict=True) if not head])
+    for lines in pages:
+        leaving = {at for is_top, at in _edge(lines, max(1, len(lines) // 3)) if (is_top, lines[at]) in heads}
+        leaving |= {at for is_top, at in _edge(lines, len(lines)) if (is_top, _form(lines[at])) in counting}
+        kept.append([line for at, line in enumerate(lines) if at not in leaving])
     return kept
 
 
-def _key(line: str) -> str:
+def _edge(lines: Sequence[str], most: int) -> list[tuple[bool, int]]:
+    """The numbers of the first (True) and last lines of a page."""
+    number = min(_EDGE_LINES, most, len(lines))
+    return [(True, at) for at in range(number)] + [(False, at) for at in range(len(lines) - number, len(lines))]
+
+
+def _form(line: str) -> str:
+    """A line without blanks and with # for each number."""
     return _NUMBER.sub("#", "".join(line.split()))
 
 
-def _page_number_keys(pages: Sequence[Sequence[str]], keys: Sequence[Sequence[str]]) -> set[tuple[bool, str]]:
-    """Forms of page numbers, at the top (True) or bottom, whose numbers go up by one from page to page."""
+def _counting_forms(pages: Sequence[Sequence[str]], enough: float) -> set[tuple[bool, str]]:
+    """Forms of lines at the top (True) or bottom whose numbers go up by one from page to page."""
     shifts: Counter[tuple[bool, str, int]] = Counter()
-    for number, (lines, page) in enumerate(zip(pages, keys, strict=True)):
+    for number, lines in enumerate(pages):
         seen = set()
-        for is_top, edge in ((True, range(len(lines))[:_EDGE_LINES]), (False, range(len(lines))[-_EDGE_LINES:])):
-            for at in edge:
-                if page[at].count("#") <= 2 and _PAGE_NUMBER.fullmatch(page[at]):
-                    seen |= {(is_top, page[at], int(digits[:9]) - number) for digits in _NUMBER.findall(lines[at])}
+        for is_top, at in _edge(lines, len(lines)):
+            form = _form(lines[at])
+            if 1 <= form.count("#") <= 2 and len(form) <= _MAX_HEAD:
+                seen |= {(is_top, form, int(digits[:9]) - number) for digits in _NUMBER.findall(lines[at])}
         shifts.update(seen)
-    return {(is_top, key) for (is_top, key, _), count in shifts.items() if count >= max(2, 0.6 * (len(pages) - 1))}
+    # The first page often shows no number.
+    alone = max(2, 0.6 * (len(pages) - 1))
+    return {
+        (is_top, form)
+        for (is_top, form, _), count in shifts.items()
+        if count >= (alone if _PAGE_NUMBER.fullmatch(form) else max(enough, alone))
+    }

@@ -175,7 +175,7 @@ def _inside(items: Iterable[Item], path: str) -> Iterator[Item]:
             for number, one in enumerate(value):
                 yield Row(f"{item.place}.{number}" if item.place else str(number), one)
         elif value is None:
-            yield Broken(item.place, "ingest.no_records", *size_of(item.value))
+            yield Broken(item.place or "0", "ingest.no_records", *size_of(item.value))
         else:
             yield Row(item.place, value)
 
