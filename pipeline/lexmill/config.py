@@ -90,8 +90,8 @@ class Ingest(_Section):
     """How raw files become parts, and the limits beyond which the ledger's rule ``ingest.<key>`` names the key."""
 
     part_mb: Annotated[float, Field(gt=0, le=512, strict=False)] = 32.0
-    max_file_mb: Annotated[float, Field(gt=0, strict=False)] = 128.0
-    max_record_mb: Annotated[float, Field(gt=0, strict=False)] = 32.0
+    max_file_mb: Annotated[float, Field(gt=0, strict=False)] = 96.0
+    max_record_mb: Annotated[float, Field(gt=0, strict=False)] = 16.0
     max_unpacked_mb: Annotated[float, Field(gt=0, strict=False)] = 65536.0
     max_ratio: Annotated[float, Field(gt=1, strict=False)] = 200.0
     max_depth: Annotated[int, Field(ge=0, le=16)] = 3

@@ -56,6 +56,11 @@ def test_the_best_comes_first_and_rtf_needs_libreoffice(path: Path) -> None:
     assert [one.name for one in installed_converters()] == ["soffice", "antiword"]
 
 
+def test_rows_that_antiword_draws_are_rows_of_cells(path: Path) -> None:
+    install(path, "antiword", "echo '项目\n| 水费  | 3元 |  |\n|x|'")
+    assert convert_to_text(b"x", "doc", installed_converters(), 1000) == "项目\n水费\t3元\nx\n".encode()
+
+
 def test_another_version_is_told_apart(path: Path) -> None:
     install(path, "antiword", "echo a")
     (before,) = installed_converters()

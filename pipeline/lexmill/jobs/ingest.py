@@ -33,6 +33,7 @@ from lexmill.store.stages import Receipt, Target, part_name
 from lexmill.store.workspace import Workspace
 
 MB = 1 << 20
+_PACKED_ROWS = 4096
 # Glyphs that only one font knows; three ranges (Unicode 16, 23.5).
 _PRIVATE_USE = re.compile("[\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd]")
 
@@ -263,10 +264,10 @@ def ingest_part(
             table.take(piece, found)
         if reading.n_skipped:
             table.counts["members.skipped"] = reading.n_skipped
-    files.write_table(lineage / part_name(target.number), pa.Table.from_pylist(table.lineage, schema=LINEAGE))
+    documents, ledger, origins = table.tables()
+    files.write_table(lineage / part_name(target.number), origins)
     fingerprint = digest(made_by, [(piece.relative, piece.start, piece.end, piece.rule) for piece in pieces], content.hexdigest())
-    batch = Batch(pa.Table.from_pylist(table.rows, schema=DOCUMENT_RAW), table.ledger.table(), table.counts)
-    return target.write(batch, table.given, fingerprint=fingerprint)
+    return target.write(Batch(documents, ledger, table.counts), table.given, fingerprint=fingerprint)
 
 
 class _Documents:
@@ -275,9 +276,10 @@ class _Documents:
     def __init__(self, rules: RuleSet, source: Source | None) -> None:
         self._rules = rules
         self._source = source
-        self.rows: list[dict[str, Any]] = []
-        self.lineage: list[dict[str, Any]] = []
-        self.ledger = Ledger("ingest")
+        self._rows: list[dict[str, Any]] = []
+        self._lineage: list[dict[str, Any]] = []
+        self._ledger = Ledger("ingest")
+        self._done: list[tuple[pa.Table, pa.Table, pa.Table]] = []
         self.given: dict[str, dict[str, int]] = {}
         self.counts: dict[str, int] = {}
 
@@ -286,6 +288,22 @@ class _Documents:
         if self._source is None:
             raise ValueError("a part with pieces has a source")
         return self._source
+
+    def tables(self) -> tuple[pa.Table, pa.Table, pa.Table]:
+        """Documents, ledger and lineage of all that was taken."""
+        self._pack()
+        documents, ledgers, lineages = zip(*self._done, strict=True)
+        return pa.concat_tables(documents), pa.concat_tables(ledgers), pa.concat_tables(lineages)
+
+    def _pack(self) -> None:
+        """Put what was collected into columns: a short document takes twenty times its size as Python objects."""
+        tables = (
+            pa.Table.from_pylist(self._rows, schema=DOCUMENT_RAW),
+            self._ledger.table(),
+            pa.Table.from_pylist(self._lineage, schema=LINEAGE),
+        )
+        self._done.append(tables)
+        self._rows, self._lineage, self._ledger = [], [], Ledger("ingest")
 
     def take(self, piece: Piece, found: Iterable[Found]) -> None:
         for member, record in found:
@@ -297,7 +315,7 @@ class _Documents:
                 case_number = None
             else:
                 case_number = self._document(identity, uri, record)
-            self.lineage.append(
+            self._lineage.append(
                 {
                     "doc_id": identity,
                     "source": self.source.name,
@@ -307,6 +325,8 @@ class _Documents:
                     "file_number": piece.file_number,
                 }
             )
+            if len(self._lineage) == _PACKED_ROWS:
+                self._pack()
 
     def _count(self, chars: int, size: int) -> None:
         group = self.given.setdefault(f"{self.source.name}/{self.source.doc_type}", {"docs": 0, "chars": 0, "bytes": 0})
@@ -315,7 +335,7 @@ class _Documents:
         group["bytes"] += size
 
     def _leave(self, identity: str, action: str, rule: str, chars: int, size: int, value: float | None = None) -> None:
-        self.ledger.add(identity, self.source.name, self.source.doc_type, action, rule, chars, size, value=value)
+        self._ledger.add(identity, self.source.name, self.source.doc_type, action, rule, chars, size, value=value)
 
     def _tally(self, name: str, number: int) -> None:
         if number:
@@ -336,7 +356,7 @@ class _Documents:
         meta = metadata(text, source.doc_type, title, record.given, source.card.jurisdiction)
         self._tally("characters.fffd", text.count("\ufffd"))
         self._tally("characters.private_use", len(_PRIVATE_USE.findall(text)))
-        self.rows.append(
+        self._rows.append(
             {
                 "doc_id": identity,
                 "source": source.name,

@@ -1,6 +1,7 @@
 """Programs that turn old Word files into text, where they are installed (Debian: libreoffice-writer, wv, antiword)."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -12,6 +13,8 @@ from lexmill.store.fingerprint import digest, file_digest
 
 # A converter that works on one file for longer hangs; LibreOffice starts in 5 seconds.
 _TIMEOUT = 120
+# How antiword draws a row of a table.
+_DRAWN_ROW = re.compile(rb"^\|(.*)\|[ ]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ def convert_to_text(data: bytes, fmt: str, converters: tuple[Converter, ...], ma
             else:
                 _run([converter.path, "-m", "UTF-8.txt", "-w", "0", str(source)], folder, target)
             text = target.read_bytes() if target.stat().st_size <= max_bytes else b""
+            if converter.name == "antiword":
+                text = _DRAWN_ROW.sub(lambda row: b"\t".join(cell.strip() for cell in row[1].split(b"|")).rstrip(), text)
         except (OSError, subprocess.SubprocessError):
             raise DocumentError("ingest.conversion_failed") from None
     if not text.strip():

@@ -11,6 +11,7 @@ from typing import IO, Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexmill.core.ingest.decode import decode
@@ -21,6 +22,7 @@ from lexmill.errors import DocumentError
 from lexmill.store.raw import open_raw
 
 _BATCH_ROWS = 256
+_BATCH_BYTES = 64 << 20
 _BUFFER = 1 << 20
 _ALL = 1 << 62
 _BROKEN = (pa.ArrowException, OSError, ValueError, KeyError, OverflowError)
@@ -82,18 +84,25 @@ def read_rows(file: IO[bytes], fmt: str, start: int, end: int, limits: Limits) -
 
 
 def _parquet_batches(file: IO[bytes], start: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    schema = pq.read_schema(file)
-    # Kept as numbers into a dictionary, text is made one row at a time.
-    texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
-    file.seek(0)
-    table = pq.ParquetFile(file, read_dictionary=texts, buffer_size=_BUFFER, pre_buffer=False)
+    table = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
     at = 0
     for index in range(table.metadata.num_row_groups):
         number = table.metadata.row_group(index).num_rows
         if at < end and start < at + number:
-            batches = table.iter_batches(batch_size=_BATCH_ROWS, row_groups=[index], use_threads=False)
-            yield from _numbered(batches, at)
+            rows = _rows_at_once(file, table.schema_arrow, index)
+            yield from _numbered(table.iter_batches(batch_size=rows, row_groups=[index], use_threads=False), at)
         at += number
+
+
+def _rows_at_once(file: IO[bytes], schema: pa.Schema, index: int) -> int:
+    """How many rows of a row group stay below 64 MB though each were the largest value of a dictionary."""
+    texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
+    table = pq.ParquetFile(file, read_dictionary=texts, buffer_size=_BUFFER, pre_buffer=False)
+    batches = table.iter_batches(batch_size=1, row_groups=[index], columns=texts, use_threads=False)
+    largest = 1
+    for column in next(batches, pa.table({})).columns:
+        largest = max(largest, pc.max(pc.binary_length(column.dictionary)).as_py() or 1)
+    return max(1, min(_BATCH_ROWS, _BATCH_BYTES // largest))
 
 
 def _arrow_batches(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
