@@ -195,7 +195,7 @@ def _unpacking(raw: IO[bytes], compression: str, allowance: Allowance) -> IO[byt
 def open_raw(uri: str) -> IO[bytes]:
     """A raw file's own bytes, by path or URL; can be sought in."""
     # Asking fsspec for a local file takes longer than reading one of ten thousand small ones.
-    raw: IO[bytes] = fsspec.open(uri, "rb").open() if _is_url(uri) else Path(uri).open("rb")
+    raw: IO[bytes] = fsspec.open(uri, "rb").open() if _is_url(uri) else Path(uri).open("rb")  # noqa: SIM115
     return raw
 
 
