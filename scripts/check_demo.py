@@ -13,7 +13,7 @@ import sys
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +36,13 @@ EDITED_BAR = 0.98
 # A run that drops everything would leak nothing: what is neither copy nor junk has to come through.
 SOUND_BAR = 0.95
 
+# De-identification must leave law texts and blank forms alone.
+UNCHANGED_BAR = 0.98
+UNCHANGED_TYPES = ("statute", "contract")
+
+# A mask of a number or a street: train-strict masks contract numbers and houses too, which truth.json does not list.
+_NUMBER_MASK = "×××"
+_MASKED_NUMBER = rf"(?:{_NUMBER_MASK}|[^，。\n]{{0,30}}?[0-9][^，。\n]{{0,30}}?)"
 _UNWRITTEN = re.compile(r"[\s\-‐-―−·•・‧]")
 
 
@@ -90,7 +97,8 @@ class Outcome:
 
     ``ids`` maps a reference to its documents, ``endings`` a doc_id to every drop and quarantine of it; ``released`` holds the
     doc_ids of the release's text. ``texts`` is everything readable in the release: where it stands (text, shards of one length) →
-    low 63 bits of the doc_id → text.
+    low 63 bits of the doc_id → text. ``extracted`` and ``masked`` are the texts of UNCHANGED_TYPES before and in the release, by
+    doc_id.
     """
 
     ids: Mapping[Ref, Sequence[str]]
@@ -98,6 +106,8 @@ class Outcome:
     released: frozenset[str]
     texts: Mapping[str, Mapping[int, str]]
     n_lineage: int
+    extracted: Mapping[str, str] = field(default_factory=dict)
+    masked: Mapping[str, str] = field(default_factory=dict)
 
     def is_out(self, ref: Ref) -> bool:
         """Whether no document of ``ref`` is in the release, be it that it was never one."""
@@ -136,6 +146,16 @@ def read_endings(run: Path) -> dict[str, list[Ending]]:
                 if row["action"] != "edit":
                     endings[row["doc_id"]].append(Ending(row["stage"], row["action"], row["rule"]))
     return endings
+
+
+def read_texts(folder: Path) -> dict[str, str]:
+    """The texts of UNCHANGED_TYPES in the parts of a folder, by doc_id."""
+    return {
+        row["doc_id"]: row["text"]
+        for part in _parts(folder)
+        for row in pq.read_table(part, columns=["doc_id", "doc_type", "text"]).to_pylist()
+        if row["doc_type"] in UNCHANGED_TYPES
+    }
 
 
 def pieces(table: pa.Table) -> Iterator[tuple[int, int, list[int]]]:
@@ -187,7 +207,8 @@ def read_outcome(workspace: Path, run: str, samples: Path) -> Outcome:
             text[int(row["doc_id"], 16) & LOW_63] = f"{row['title'] or ''}\n{row['text']}"
     folders = sorted(folder for folder in (release / "tokens").iterdir() if folder.is_dir())
     texts = {"text": text} | {f"shards of {folder.name}": decode_shards(folder, tokenizer) for folder in folders}
-    return Outcome(ids, read_endings(workspace / "runs" / run), frozenset(released), texts, count)
+    extracted, masked = read_texts(workspace / "runs" / run / "ingest"), read_texts(release / "text")
+    return Outcome(ids, read_endings(workspace / "runs" / run), frozenset(released), texts, count, extracted, masked)
 
 
 def clusters(pairs: Iterable[tuple[Ref, Ref]]) -> list[set[Ref]]:
@@ -242,6 +263,30 @@ def compare_personal(truth: Mapping[str, Any], outcome: Outcome) -> list[Line]:
     ]
 
 
+def is_unchanged(extracted: str, masked: str) -> bool:
+    """Whether nothing in ``extracted`` was masked but stretches with a number."""
+    pattern = _MASKED_NUMBER.join(re.escape(part) for part in masked.split(_NUMBER_MASK))
+    return extracted == masked or re.fullmatch(pattern, extracted) is not None
+
+
+def _impersonal(truth: Mapping[str, Any], outcome: Outcome) -> list[tuple[Ref, str]]:
+    """Kept statutes and contracts that hold no personal data, with their doc_ids."""
+    personal = {ref_of(planted["ref"]) for planted in truth["personal"]}
+    return [
+        (ref, doc_id)
+        for ref, ids in outcome.ids.items()
+        for doc_id in ids
+        if ref not in personal and doc_id in outcome.masked and doc_id in outcome.extracted
+    ]
+
+
+def compare_untouched(truth: Mapping[str, Any], outcome: Outcome) -> list[Line]:
+    """Law texts and blank forms come out as they were read."""
+    kept = [doc_id for _, doc_id in _impersonal(truth, outcome)]
+    same = sum(is_unchanged(outcome.extracted[doc_id], outcome.masked[doc_id]) for doc_id in kept)
+    return [Line("texts without personal data unchanged", len(kept), same, UNCHANGED_BAR)]
+
+
 def compare_quality(truth: Mapping[str, Any], outcome: Outcome) -> list[Line]:
     """Junk is out, everything sound is in; leaked benchmark items and repealed laws inform only."""
     junk = [ref_of(entry["ref"]) for entry in truth["garbage"]]
@@ -279,6 +324,7 @@ def compare(truth: Mapping[str, Any], outcome: Outcome) -> list[Line]:
     return [
         *compare_copies(truth, outcome),
         *compare_personal(truth, outcome),
+        *compare_untouched(truth, outcome),
         *compare_quality(truth, outcome),
         *compare_balance(truth, outcome),
     ]
@@ -297,6 +343,11 @@ def misses(truth: Mapping[str, Any], outcome: Outcome) -> list[str]:
         f"merged: {_place(ref)}"
         for ref in map(ref_of, [*truth["series"], *(ref for pair in truth["versions"] for ref in pair)])
         if "dedup" in outcome.left_at(ref)
+    ]
+    listed += [
+        f"changed: {_place(ref)}"
+        for ref, doc_id in _impersonal(truth, outcome)
+        if not is_unchanged(outcome.extracted[doc_id], outcome.masked[doc_id])
     ]
     for entry in truth["garbage"]:
         ref = ref_of(entry["ref"])

@@ -36,9 +36,12 @@ def memory_limit(cluster: Cluster) -> int | str:
     if cluster.memory == "auto":
         return "auto"
     try:
-        return int(dask.utils.parse_bytes(cluster.memory))
+        size = int(dask.utils.parse_bytes(cluster.memory))
     except ValueError:
-        raise ConfigError(f"cluster.memory: {cluster.memory!r} is no size; write such as '4GiB', or 'auto'") from None
+        size = 0
+    if size <= 0:
+        raise ConfigError(f"cluster.memory: {cluster.memory!r} is no size; write such as '4GiB', or 'auto'")
+    return size
 
 
 @contextmanager
@@ -51,7 +54,8 @@ def open_client(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]
         "distributed.scheduler.no-workers-timeout": "120s",
         "distributed.worker.memory.spill": False,
         "distributed.worker.memory.target": False,
-        "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
+        # What libraries put into temporary files (a sort of SQLite, a document being converted) stays in the workspace.
+        "distributed.nanny.pre-spawn-environ": {**_WORKER_ENVIRONMENT, "TMPDIR": str(scratch)},
         "distributed.nanny.environ": {},
         "temporary-directory": str(scratch),
     }

@@ -13,6 +13,9 @@ from lexmill.errors import ConfigError
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 DocType = Literal["judgment", "contract", "exam", "qa", "statute"]
 SourceType = Literal[DocType, "auto"]
+Format = Literal[
+    "7z", "arrow", "csv", "doc", "docx", "html", "json", "jsonl", "md", "parquet", "pdf", "sqlite", "tar", "tsv", "txt", "zip"
+]
 
 
 class _Section(BaseModel):
@@ -78,6 +81,9 @@ class Source(_Section):
     name: Name
     doc_type: SourceType
     paths: Annotated[tuple[str, ...], Field(min_length=1)]
+    format: Format | None = None
+    records: str | None = None
+    query: str | None = None
     fields: Fields = Fields()
     card: Card
 
@@ -85,11 +91,16 @@ class Source(_Section):
 
 
 class Ingest(_Section):
-    """How raw files become parts."""
+    """How raw files become parts, and the limits beyond which the ledger's rule ``ingest.<key>`` names the key."""
 
-    part_mb: Annotated[float, Field(gt=0, le=512, strict=False)] = 32.0
-    max_file_mb: Annotated[float, Field(gt=0, strict=False)] = 1024.0
-    max_record_mb: Annotated[float, Field(gt=0, strict=False)] = 64.0
+    part_mb: Annotated[float, Field(gt=0, le=512)] = 32.0
+    max_file_mb: Annotated[float, Field(gt=0, le=1_000_000)] = 96.0
+    max_record_mb: Annotated[float, Field(gt=0, le=1_000_000)] = 16.0
+    max_unpacked_mb: Annotated[float, Field(gt=0, le=1_000_000)] = 65536.0
+    max_ratio: Annotated[float, Field(gt=1, le=1_000_000)] = 200.0
+    max_depth: Annotated[int, Field(ge=0, le=16)] = 3
+    max_members: Annotated[int, Field(ge=1)] = 100_000
+    max_pages: Annotated[int, Field(ge=1)] = 10_000
 
 
 class Dedup(_Section):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 
 from lexmill import rules
 from lexmill.config import Config, load
-from lexmill.jobs import ingest
-from lexmill.jobs.ingest import Limits, Piece, doc_id, ingest_part, plan
+from lexmill.core.ingest.limits import Limits
+from lexmill.errors import ConfigError
+from lexmill.jobs.ingest import Piece, doc_id, ingest_part, plan
 from lexmill.schema import DOCUMENT_RAW, LEDGER, LINEAGE
 from lexmill.store.stages import Receipt, StageFolder, Target, imbalance
 from lexmill.store.workspace import Workspace
@@ -66,13 +68,13 @@ def read_all(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Receipt]]:
     """Documents, ledger rows and receipts of all parts, made without a cluster."""
     loaded = rules.load()
-    limits = Limits(int(config.ingest.max_file_mb * ingest.MB), int(config.ingest.max_record_mb * ingest.MB))
+    limits = Limits.of(config.ingest)
     stage = StageFolder(folder)
     documents, ledger, receipts = [], [], []
     sources = {source.name: source for source in config.source}
     for number, pieces in plan(config, workspace).items():
         source = sources[pieces[0].source] if pieces else None
-        receipt = ingest_part(Target(stage, number, "k"), pieces, source, limits, "fp", workspace.lineage, (), loaded.digests)
+        receipt = ingest_part(Target(stage, number, "k"), pieces, source, limits, (), "fp", workspace.lineage, (), loaded.digests)
         assert imbalance(receipt.counts) == []
         receipts.append(receipt)
         documents += pq.read_table(stage.part(number), schema=DOCUMENT_RAW).to_pylist()
@@ -153,7 +155,7 @@ def test_a_damaged_plan_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_leaves_a_row(tmp_path: Path) -> None:
-    put(tmp_path / "a/binary.txt", bytes(range(256)) * 20)
+    put(tmp_path / "a/binary.txt", bytes(range(256)) * 4)
     put(tmp_path / "a/empty.txt", b"")
     put(tmp_path / "a/blank.txt", " \n\n\t ")
     put(tmp_path / "a/good.txt", question(1))
@@ -172,7 +174,7 @@ def test_what_cannot_be_read_leaves_a_row(tmp_path: Path) -> None:
     assert rules_of["binary.txt"] == ["quarantine:ingest.binary"]
     assert rules_of["picture.png"] == ["quarantine:ingest.unknown_format"]
     assert rules_of["cut.jsonl.gz"][-1] == "quarantine:ingest.broken_compression"
-    assert sorted(rules_of["lines.jsonl"]) == ["quarantine:ingest.bad_json", "quarantine:ingest.record_too_large"]
+    assert sorted(rules_of["lines.jsonl"]) == ["quarantine:ingest.bad_json", "quarantine:ingest.max_record_mb"]
     assert all(found.startswith(("drop:", "quarantine:", "edit:")) for found in rules_of["empty.txt"] + rules_of["blank.txt"])
     assert {"good.txt", "lines.jsonl"} <= {document["uri"].rpartition("/")[2].partition("#")[0] for document in documents}
     came = sum(receipt.counts["in"]["a/qa"]["docs"] for receipt in receipts)
@@ -226,3 +228,34 @@ def test_auto_tells_the_type_of_each_document(tmp_path: Path) -> None:
         "a/auto": 1,
     }
     assert receipt.tallies["characters.private_use"] == 2
+
+
+def test_empty_files_and_odd_names_leave_a_row(tmp_path: Path) -> None:
+    put(tmp_path / "a/good.txt", question(1))
+    put(tmp_path / "a/empty.jsonl", b"")
+    put(tmp_path / "a/blank.jsonl", b"\n\n")
+    put(Path(os.fsdecode(os.fsencode(tmp_path) + b"/a/\xff.txt")), question(2))
+    (tmp_path / "a/nowhere.txt").symlink_to(tmp_path / "gone")
+    config, workspace = make(tmp_path, 1)
+    documents, ledger, _ = read_all(config, workspace, tmp_path / "stage")
+    assert len(documents) == 1
+    assert sorted(row["rule"] for row in ledger) == ["ingest.bad_file_name", "ingest.empty", "ingest.empty", "ingest.not_a_file"]
+
+
+def test_the_workspace_is_not_read_as_input(tmp_path: Path) -> None:
+    put(tmp_path / "a/x.txt", question(1))
+    config, _ = make(tmp_path, 1)
+    inside = Workspace(tmp_path / "a" / "w", "main")
+    put(inside.root / "runs/x.txt", question(2))
+    with pytest.raises(ConfigError, match="workspace"):
+        plan(config, inside)
+
+
+def test_a_removed_file_leaves_no_part_behind_at_the_end(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        put(tmp_path / f"a/{name}.txt", question(1) * 20)
+    config, workspace = make(tmp_path, 0.001)
+    assert len(plan(config, workspace)) == 2
+    (tmp_path / "a/b.txt").unlink()
+    assert plan(config, workspace) == plan(config, workspace)
+    assert len(plan(config, workspace)) == 1

@@ -3,6 +3,8 @@
 import bz2
 import gzip
 import lzma
+import os
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,8 +13,17 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lexmill.config import Ingest
+from lexmill.core.ingest.limits import Allowance, Limits
 from lexmill.errors import DocumentError, InputError
 from lexmill.store.raw import Lines, LongLine, compression_of, list_files, read_file, read_lines, unpacked_size
+
+LIMITS = Limits.of(Ingest())
+
+
+def within(total: int) -> Limits:
+    return replace(LIMITS, file=total)
+
 
 PACK = {
     "": lambda data: data,
@@ -25,7 +36,7 @@ PACK = {
 
 def collect(path: Path, compression: str, start: int, end: int, limit: int = 1 << 20) -> tuple[bytes, list[LongLine]]:
     data, long = b"", []
-    for block in read_lines(str(path), compression, start, end, limit):
+    for block in read_lines(str(path), compression, start, end, limit, Allowance.split(path.stat().st_size, LIMITS)):
         if isinstance(block, Lines):
             data += block.data
         else:
@@ -58,7 +69,7 @@ def test_ranges_tile_the_lines(
 def test_blocks_say_their_offset(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"aaa\nbbb\nccc\n")
-    assert [block.offset for block in read_lines(str(path), "", 5, 12, 100)] == [8]
+    assert [block.offset for block in read_lines(str(path), "", 5, 12, 100, Allowance.split(12, LIMITS))] == [8]
 
 
 def test_a_long_line_is_named_and_the_rest_read(tmp_path: Path) -> None:
@@ -78,10 +89,10 @@ def test_whole_files_and_sizes(tmp_path: Path, compression: str) -> None:
     path = tmp_path / f"x.txt{compression}"
     path.write_bytes(PACK[compression](b"abc" * 1000))
     assert compression_of(path.name) == compression
-    assert read_file(str(path), compression, 3000) == b"abc" * 1000
-    assert unpacked_size(str(path), compression, 1 << 30) == 3000
-    with pytest.raises(DocumentError, match="too_large"):
-        read_file(str(path), compression, 2999)
+    assert read_file(str(path), compression, path.stat().st_size, within(3000)) == b"abc" * 1000
+    assert unpacked_size(str(path), compression, Allowance.split(path.stat().st_size, LIMITS)) == 3000
+    with pytest.raises(DocumentError, match="max_file_mb"):
+        read_file(str(path), compression, path.stat().st_size, within(2999))
 
 
 @pytest.mark.parametrize("compression", sorted(set(PACK) - {""}))
@@ -91,7 +102,7 @@ def test_broken_compression_is_a_reason(tmp_path: Path, compression: str, keep: 
     whole = PACK[compression](bytes(range(256)) * 400)
     path.write_bytes(whole[: int(len(whole) * keep)])
     with pytest.raises(DocumentError, match="broken_compression"):
-        read_file(str(path), compression, 1 << 30)
+        read_file(str(path), compression, path.stat().st_size, LIMITS)
 
 
 def test_listing_is_sorted_and_relative_to_the_common_root(tmp_path: Path) -> None:
@@ -115,6 +126,30 @@ def test_a_pattern_without_files_is_an_error(tmp_path: Path) -> None:
         list_files([f"{tmp_path}/none-*.txt"])
 
 
+def test_what_is_no_file_is_listed_with_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "good.txt").write_text("x")
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "nowhere.txt").symlink_to(tmp_path / "gone")
+    (tmp_path / "circle.txt").symlink_to(tmp_path / "circle.txt")
+    (tmp_path / "folder.txt").mkdir()
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")).write_text("x")
+    found = {file.relative: file.rule for file in list_files([f"{tmp_path}/*.txt"])}
+    assert found == {
+        "good.txt": "",
+        "pipe.txt": "ingest.not_a_file",
+        "nowhere.txt": "ingest.not_a_file",
+        "circle.txt": "ingest.not_a_file",
+        "\\xff.txt": "ingest.bad_file_name",
+    }
+
+
+def test_patterns_may_overlap_and_end_in_stars(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/x.txt").write_text("x")
+    assert [file.relative for file in list_files([f"{tmp_path}/a/*.txt", f"{tmp_path}/a/x.txt"])] == ["x.txt"]
+    assert [file.relative for file in list_files([f"{tmp_path}/**"])] == ["a/x.txt"]
+
+
 def test_a_folder_in_place_of_files_says_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is a folder; write .*/\*\*/\*"):
         list_files([str(tmp_path)])
@@ -127,4 +162,4 @@ def test_urls_are_listed_and_read() -> None:
     memory.pipe({"/bucket/raw/b.txt": b"2", "/bucket/raw/a.txt": b"1"})
     found = list_files(["memory://bucket/raw/*.txt"])
     assert [(file.relative, file.size) for file in found] == [("a.txt", 1), ("b.txt", 1)]
-    assert read_file(found[0].uri, "", 10) == b"1"
+    assert read_file(found[0].uri, "", 1, LIMITS) == b"1"

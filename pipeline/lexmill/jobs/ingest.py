@@ -1,9 +1,8 @@
 """Stage ingest: raw files become documents with metadata and segments, or a ledger row that says why not."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,27 @@ import pyarrow.parquet as pq
 from lexmill.config import Config, Source
 from lexmill.core.batch import Batch, Ledger, n_bytes
 from lexmill.core.ingest.document import make_document
-from lexmill.core.ingest.records import SPLITTABLE, BadRecord, Record, format_of, read
+from lexmill.core.ingest.limits import Limits
+from lexmill.core.ingest.records import ARCHIVES, SPLITTABLE, WORD, BadRecord, Record
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.structure.columns import DocumentColumns
-from lexmill.errors import DocumentError, InputError
+from lexmill.errors import ConfigError, DocumentError, InputError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
+from lexmill.jobs.reading import Extent, Found, Reading, extents, format_in
 from lexmill.jobs.resources import rules_for
 from lexmill.schema import LINEAGE
 from lexmill.store import files
+from lexmill.store.convert import Converter, installed_converters
 from lexmill.store.fingerprint import code_digest, digest
-from lexmill.store.raw import ContentDigest, LongLine, RawFile, compression_of, list_files, read_file, read_lines, unpacked_size
+from lexmill.store.raw import ContentDigest, RawFile, compression_of, list_files
 from lexmill.store.stages import Receipt, Target, part_name
 from lexmill.store.workspace import Workspace
 
 MB = 1 << 20
-UNKNOWN = "unknown"
+_PACKED_ROWS = 4096
+# What is small and packed is not measured: text packs about so many times.
+_PACKED_RATIO = 8
 
 _PLAN = pa.schema(
     [
@@ -44,13 +48,14 @@ _PLAN = pa.schema(
         ("start", pa.int64()),
         ("end", pa.int64()),
         ("file_number", pa.int32()),
+        ("rule", pa.string()),
     ]
 )
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A raw file, or the lines of one whose first byte lies in [start, end); ``end`` is -1 for a whole file."""
+    """A raw file, or an extent of one; ``end`` is -1 for a whole file, ``rule`` a limit that forbids to read it, or empty."""
 
     part: int
     source: str
@@ -63,11 +68,17 @@ class Piece:
     start: int
     end: int
     file_number: int
+    rule: str
+
+    @property
+    def extent(self) -> Extent:
+        """What is to be read."""
+        return Extent(self.uri, self.size, self.fmt, self.compression, self.start, self.end)
 
     @property
     def weight(self) -> int:
         """Bytes to read, about."""
-        return self.size if self.end < 0 else self.end - self.start
+        return self.size if self.end < 0 or self.fmt not in SPLITTABLE else self.end - self.start
 
 
 def doc_id(source: str, relative: str, member: str, record_id: str) -> str:
@@ -75,16 +86,11 @@ def doc_id(source: str, relative: str, member: str, record_id: str) -> str:
     return hashlib.blake2b(orjson.dumps([source, relative, member, record_id]), digest_size=16).hexdigest()
 
 
-def _ranges(size: int, part_bytes: int) -> list[tuple[int, int]]:
-    number = max(1, -(-size // part_bytes))
-    edges = [size * index // number for index in range(number + 1)]
-    return list(pairwise(edges))
-
-
 class _Planner:
     """Assigns raw files to parts; a file that has been seen before stays in its part."""
 
-    def __init__(self, known: list[Piece], part_bytes: int) -> None:
+    def __init__(self, known: list[Piece], part_bytes: int, limits: Limits) -> None:
+        self._limits = limits
         self._known: dict[tuple[str, str], list[Piece]] = {}
         for piece in known:
             self._known.setdefault((piece.source, piece.relative), []).append(piece)
@@ -97,40 +103,48 @@ class _Planner:
     def start_source(self) -> None:
         self._open = None
 
-    def add(self, source: str, raw: RawFile) -> None:
-        known = self._known.get((source, raw.relative), [])
-        if known and (known[0].size, known[0].stamp) == (raw.size, raw.stamp):
-            self.pieces.extend(Piece(**{**asdict(piece), "uri": raw.uri}) for piece in known)
+    def add(self, source: Source, raw: RawFile) -> None:
+        known = self._known.get((source.name, raw.relative), [])
+        fmt = format_in(source, raw.relative)
+        if known and (known[0].size, known[0].stamp, known[0].fmt) == (raw.size, raw.stamp, fmt):
+            self.pieces.extend(replace(piece, uri=raw.uri) for piece in known)
             return
-        fmt = format_of(raw.relative) or UNKNOWN
         compression = compression_of(raw.relative)
-        if known and known[0].end < 0 and raw.size <= self._part_bytes:
-            self.pieces.append(Piece(**{**asdict(known[0]), "uri": raw.uri, "size": raw.size, "stamp": raw.stamp}))
-            return
+        rule = raw.rule
+        cuts = [Extent(raw.uri, raw.size, fmt, compression, 0, -1)]
+        try:
+            if not rule:
+                cuts = extents(*cuts[0][:4], source.query, self._part_bytes, self._limits)
+        except DocumentError as error:
+            # What is only broken is left to its task, which keeps what can be read.
+            rule = error.rule if error.rule.startswith("ingest.max_") else ""
         number = known[0].file_number if known else self._next_file
         self._next_file += 0 if known else 1
-        base: dict[str, Any] = {
-            "source": source,
-            "relative": raw.relative,
-            "uri": raw.uri,
-            "size": raw.size,
-            "stamp": raw.stamp,
-            "fmt": fmt,
-            "compression": compression,
-            "file_number": number,
-        }
-        unpacked = raw.size
-        if fmt in SPLITTABLE and compression and raw.size > self._part_bytes // 8:
-            try:
-                unpacked = unpacked_size(raw.uri, compression, 1 << 62)
-            except DocumentError:
-                unpacked = raw.size  # the task that reads it says why
-        if fmt in SPLITTABLE and unpacked > self._part_bytes:
-            for start, end in _ranges(unpacked, self._part_bytes):
-                self.pieces.append(Piece(part=self._next_part, start=start, end=end, **base))
-                self._next_part += 1
-            return
-        self.pieces.append(Piece(part=self._place(unpacked), start=0, end=-1, **base))
+        is_whole = len(cuts) == 1
+        stays = is_whole and known and known[0].end < 0 and raw.size <= self._part_bytes
+        for cut in cuts:
+            if stays:
+                part = known[0].part
+            elif is_whole:
+                part = self._place(raw.size * (_PACKED_RATIO if compression or fmt in ARCHIVES else 1))
+            else:
+                part, self._next_part = self._next_part, self._next_part + 1
+            self.pieces.append(
+                Piece(
+                    part=part,
+                    source=source.name,
+                    relative=raw.relative,
+                    uri=raw.uri,
+                    size=raw.size,
+                    stamp=raw.stamp,
+                    fmt=fmt,
+                    compression=compression,
+                    start=cut.start,
+                    end=cut.end,
+                    file_number=number,
+                    rule=rule,
+                )
+            )
 
     def _place(self, size: int) -> int:
         if self._open is None or self._open[1] + size > self._part_bytes:
@@ -156,7 +170,7 @@ def plan(config: Config, workspace: Workspace) -> dict[int, list[Piece]]:
     part_bytes = max(1, int(config.ingest.part_mb * MB))
     path = files.make_private(workspace.lineage) / f"plan-{part_bytes}.parquet"
     known = _known_pieces(path)
-    planner = _Planner(known, part_bytes)
+    planner = _Planner(known, part_bytes, Limits.of(config.ingest))
     for source in config.source:
         planner.start_source()
         try:
@@ -164,28 +178,26 @@ def plan(config: Config, workspace: Workspace) -> dict[int, list[Piece]]:
         except InputError as error:
             raise InputError(f"{config.path}: source {source.name!r}: paths: {error}") from None
         for raw in found:
-            planner.add(source.name, raw)
+            if raw.uri.startswith(f"{workspace.root}/"):
+                raise ConfigError(
+                    f"{config.path}: source {source.name!r}: paths: match files of the workspace itself; narrow them, or put the "
+                    "workspace elsewhere"
+                )
+            planner.add(source, raw)
     if planner.pieces != known:
         files.write_table(path, pa.Table.from_pylist([asdict(piece) for piece in planner.pieces], schema=_PLAN))
     parts: dict[int, list[Piece]] = {}
     for piece in planner.pieces:
         parts.setdefault(piece.part, []).append(piece)
-    last = max((piece.part for piece in (*known, *planner.pieces)), default=-1)
+    last = max(parts, default=-1)
     return {number: parts.get(number, []) for number in range(last + 1)}
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Sizes in bytes above which a file or a record is quarantined."""
-
-    file: int
-    record: int
 
 
 def run(job: Job) -> dict[str, Any]:
     """Bring stage ingest up to date; raises InputError where nothing at all was readable."""
     config = job.config
-    limits = Limits(int(config.ingest.max_file_mb * MB), int(config.ingest.max_record_mb * MB))
+    limits = Limits.of(config.ingest)
+    converters = installed_converters()
     fingerprint = digest(
         "ingest", code_digest(__name__), job.rules.digests["ingest"], job.rules.digests["segment"], asdict(limits)
     )
@@ -194,8 +206,18 @@ def run(job: Job) -> dict[str, Any]:
     tasks = []
     for number, pieces in plan(config, job.workspace).items():
         source = sources.get(pieces[0].source) if pieces else None
-        key = digest(fingerprint, about[pieces[0].source] if pieces else None, [asdict(piece) for piece in pieces])
-        arguments = (pieces, source, limits, fingerprint, job.workspace.lineage, job.config.rule_folders, job.rules.digests)
+        made_by = digest(fingerprint, about[pieces[0].source] if pieces else None, _versions(pieces, converters))
+        key = digest(made_by, [asdict(piece) for piece in pieces])
+        arguments = (
+            pieces,
+            source,
+            limits,
+            converters,
+            made_by,
+            job.workspace.lineage,
+            job.config.rule_folders,
+            job.rules.digests,
+        )
         tasks.append(PartTask(number, key, arguments, sum(piece.weight for piece in pieces)))
     manifest = job.runner.run_stage("ingest", job.workspace.stage("ingest"), ingest_part, tasks, fingerprint)
     kept = {part_name(task.number) for task in tasks}
@@ -213,8 +235,17 @@ def _about(source: Source) -> dict[str, Any]:
         "name": source.name,
         "doc_type": source.doc_type,
         "fields": source.fields.model_dump(),
+        "records": source.records,
+        "query": source.query,
+        "format": source.format,
         "jurisdiction": source.card.jurisdiction,
     }
+
+
+def _versions(pieces: list[Piece], converters: tuple[Converter, ...]) -> list[str]:
+    """The converters that the pieces may need: when one is installed, they are read again."""
+    may_need = any(piece.fmt in WORD or piece.fmt in ARCHIVES for piece in pieces)
+    return [converter.version for converter in converters] if may_need else []
 
 
 def ingest_part(
@@ -222,47 +253,29 @@ def ingest_part(
     pieces: list[Piece],
     source: Source | None,
     limits: Limits,
-    stage_fingerprint: str,
+    converters: tuple[Converter, ...],
+    made_by: str,
     lineage: Path,
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
 ) -> Receipt:
-    """Read the pieces of one part and write documents, ledger and lineage."""
+    """Read the pieces of one part and write documents, ledger and lineage; ``made_by`` digests all else that shapes them."""
     rules = rules_for(overlays, digests)
     content = ContentDigest()
     table = _Documents(rules, source)
-    for piece in pieces:
-        table.take(piece, _records(piece, table.source, limits, content))
-    files.write_table(lineage / part_name(target.number), pa.Table.from_pylist(table.lineage, schema=LINEAGE))
-    fingerprint = digest(
-        stage_fingerprint,
-        _about(source) if source else None,
-        [(piece.relative, piece.start, piece.end) for piece in pieces],
-        content.hexdigest(),
-    )
-    batch = Batch(table.documents.table(), table.ledger.table(), table.counts)
-    return target.write(batch, table.given, fingerprint=fingerprint)
-
-
-def _records(piece: Piece, source: Source, limits: Limits, content: ContentDigest) -> Iterator[Record | BadRecord]:
-    try:
-        if piece.fmt == UNKNOWN:
-            yield BadRecord(None, "ingest.unknown_format", 0, 0)
-        elif piece.fmt in SPLITTABLE:
-            end = piece.end if piece.end >= 0 else 1 << 62
-            for block in read_lines(piece.uri, piece.compression, piece.start, end, limits.record):
-                if isinstance(block, LongLine):
-                    content.add(f"long line {block.offset} {block.n_bytes}".encode())
-                    yield BadRecord(str(block.offset), "ingest.record_too_large", 0, 0)
-                else:
-                    content.add(block.data)
-                    yield from read(block.data, piece.fmt, source.fields, source.doc_type, block.offset)
-        else:
-            data = read_file(piece.uri, piece.compression, limits.file)
-            content.add(data)
-            yield from read(data, piece.fmt, source.fields, source.doc_type, 0)
-    except DocumentError as error:
-        yield BadRecord(None, error.rule, 0, 0)
+    if source is not None:
+        reading = Reading(source, limits, converters, content)
+        for piece in pieces:
+            found: Iterable[Found] = (
+                [Found("", BadRecord(None, piece.rule, 0, 0))] if piece.rule else reading.records(piece.extent)
+            )
+            table.take(piece, found)
+        if reading.n_skipped:
+            table.counts["members.skipped"] = reading.n_skipped
+    documents, ledger, origins = table.tables()
+    files.write_table(lineage / part_name(target.number), origins)
+    fingerprint = digest(made_by, [(piece.relative, piece.start, piece.end, piece.rule) for piece in pieces], content.hexdigest())
+    return target.write(Batch(documents, ledger, table.counts), table.given, fingerprint=fingerprint)
 
 
 class _Documents:
@@ -271,9 +284,10 @@ class _Documents:
     def __init__(self, rules: RuleSet, source: Source | None) -> None:
         self._rules = rules
         self._source = source
-        self.documents = DocumentColumns()
-        self.lineage: list[dict[str, Any]] = []
-        self.ledger = Ledger("ingest")
+        self._documents = DocumentColumns()
+        self._lineage: list[dict[str, Any]] = []
+        self._ledger = Ledger("ingest")
+        self._done: list[tuple[pa.Table, pa.Table, pa.Table]] = []
         self.given: dict[str, dict[str, int]] = {}
         self.counts: dict[str, int] = {}
 
@@ -283,17 +297,33 @@ class _Documents:
             raise ValueError("a part with pieces has a source")
         return self._source
 
-    def take(self, piece: Piece, records: Iterable[Record | BadRecord]) -> None:
-        for record in records:
-            identity = doc_id(self.source.name, piece.relative, "", record.record_id or "")
-            uri = piece.uri if record.record_id is None else f"{piece.uri}#{record.record_id}"
+    def tables(self) -> tuple[pa.Table, pa.Table, pa.Table]:
+        """Documents, ledger and lineage of all that was taken."""
+        self._pack()
+        documents, ledgers, lineages = zip(*self._done, strict=True)
+        return pa.concat_tables(documents), pa.concat_tables(ledgers), pa.concat_tables(lineages)
+
+    def _pack(self) -> None:
+        """Put what was collected into columns: a short document takes twenty times its size as Python objects."""
+        tables = (
+            self._documents.table(),
+            self._ledger.table(),
+            pa.Table.from_pylist(self._lineage, schema=LINEAGE),
+        )
+        self._done.append(tables)
+        self._documents, self._lineage, self._ledger = DocumentColumns(), [], Ledger("ingest")
+
+    def take(self, piece: Piece, found: Iterable[Found]) -> None:
+        for member, record in found:
+            identity = doc_id(self.source.name, piece.relative, member, record.record_id or "")
+            uri = "#".join([piece.uri, *filter(None, [member]), *filter(None, [record.record_id])])
             if isinstance(record, BadRecord):
                 self._count(self.source.doc_type, record.n_chars, record.n_bytes)
                 self._leave(identity, self.source.doc_type, "quarantine", record.rule, record.n_chars, record.n_bytes)
                 case_number = None
             else:
                 case_number = self._document(identity, uri, record)
-            self.lineage.append(
+            self._lineage.append(
                 {
                     "doc_id": identity,
                     "source": self.source.name,
@@ -303,6 +333,8 @@ class _Documents:
                     "file_number": piece.file_number,
                 }
             )
+            if len(self._lineage) == _PACKED_ROWS:
+                self._pack()
 
     def _count(self, doc_type: str, chars: int, size: int) -> None:
         group = self.given.setdefault(f"{self.source.name}/{doc_type}", {"docs": 0, "chars": 0, "bytes": 0})
@@ -311,7 +343,7 @@ class _Documents:
         group["bytes"] += size
 
     def _leave(self, identity: str, doc_type: str, action: str, rule: str, chars: int, size: int) -> None:
-        self.ledger.add(identity, self.source.name, doc_type, action, rule, chars, size)
+        self._ledger.add(identity, self.source.name, doc_type, action, rule, chars, size)
 
     def _tally(self, name: str, number: int) -> None:
         if number:
@@ -328,7 +360,7 @@ class _Documents:
             return None
         self._tally("characters.fffd", text.count("\ufffd"))
         self._tally("characters.private_use", document.n_private_use)
-        self.documents.add(
+        self._documents.add(
             {
                 "doc_id": identity,
                 "source": self.source.name,

@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from lexmill import rules
-from lexmill.config import Config, Fields
+from lexmill.config import Config, Fields, Ingest, Source
 from lexmill.core.ingest.decode import decode
 from lexmill.core.ingest.document import make_document
-from lexmill.core.ingest.records import SPLITTABLE, BadRecord, Record, format_of, read
+from lexmill.core.ingest.limits import Limits
+from lexmill.core.ingest.records import SPLITTABLE, BadRecord, read
 from lexmill.errors import ConfigError, DocumentError, InputError
+from lexmill.jobs.reading import UNKNOWN, Extent, Reading, format_in
 from lexmill.schema import DOC_TYPES
-from lexmill.store.raw import Lines, compression_of, list_files, read_file, read_head, read_lines
+from lexmill.store.convert import installed_converters
+from lexmill.store.raw import ContentDigest, compression_of, list_files, read_head
 
 _HEAD = 1 << 20
-_MAX_FILE = 1 << 30
-_MAX_LINE = 64 << 20
+_TEXT = frozenset({"jsonl", "json", "csv", "tsv", "txt", "md", "html"})
 
 
 @dataclass
@@ -40,6 +42,7 @@ def survey_sources(config: Config) -> list[SourceSurvey]:
     Files are numbered from 0 in the order of a first run's plan. Raises InputError where a source has no file.
     """
     numbers = count()
+    limits = Limits.of(config.ingest)
     surveys = []
     for source in config.source:
         found = SourceSurvey(source.name, source.doc_type)
@@ -47,12 +50,12 @@ def survey_sources(config: Config) -> list[SourceSurvey]:
             number = next(numbers)
             found.n_files += 1
             found.n_bytes += raw.size
-            fmt = format_of(raw.relative)
+            fmt = format_in(source, raw.relative)
             compression = compression_of(raw.relative)
-            found.formats[f"{fmt or 'unknown'}{compression}"] += 1
-            problem = None if fmt else "ingest.unknown_format"
-            if fmt:
-                encoding, problem = _look(raw.uri, compression, fmt, source.fields, source.doc_type)
+            found.formats[f"{fmt}{compression}"] += 1
+            problem = "ingest.unknown_format" if fmt == UNKNOWN else None
+            if fmt in _TEXT:
+                encoding, problem = _look(raw.uri, compression, raw.size, fmt, source, limits)
                 found.encodings[encoding] += 1
             if problem and found.problem is None:
                 found.problem = (problem, number)
@@ -60,10 +63,10 @@ def survey_sources(config: Config) -> list[SourceSurvey]:
     return surveys
 
 
-def _look(uri: str, compression: str, fmt: str, fields: Fields, doc_type: str) -> tuple[str, str | None]:
+def _look(uri: str, compression: str, size: int, fmt: str, source: Source, limits: Limits) -> tuple[str, str | None]:
     """The encoding of a file's head (``–`` where it is no text), and the first problem with what can be read of it."""
     try:
-        head, is_whole = read_head(uri, compression, _HEAD)
+        head, is_whole = read_head(uri, compression, size, _HEAD, limits)
     except DocumentError as error:
         return "–", error.rule
     if not is_whole:
@@ -75,7 +78,7 @@ def _look(uri: str, compression: str, fmt: str, fields: Fields, doc_type: str) -
         return "–", error.rule
     if not is_whole and fmt not in SPLITTABLE:
         return encoding, None
-    records = read(head, fmt, fields, doc_type, 0)
+    records = read(head, fmt, source.fields, source.doc_type, 0, limits, source.records)
     return encoding, next((record.rule for record in records if isinstance(record, BadRecord)), None)
 
 
@@ -88,7 +91,16 @@ def extract(path: Path, doc_type: str) -> Iterator[dict[str, Any]]:
         raise ConfigError(f"--doc-type {doc_type}: no such type; there are {', '.join(DOC_TYPES)} and auto")
     book = rules.load()
     n_documents = 0
-    for record in _records(path, doc_type):
+    source = Source.model_construct(
+        name="file", doc_type=doc_type, paths=(str(path),), format=None, records=None, query=None, fields=Fields()
+    )
+    reading = Reading(source, Limits.of(Ingest()), installed_converters(), ContentDigest())
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a file") from None
+    extent = Extent(str(path), size, format_in(source, path.name), compression_of(path.name), 0, -1)
+    for _, record in reading.records(extent):
         if isinstance(record, BadRecord):
             yield {"record_id": record.record_id, "problem": record.rule}
             continue
@@ -108,21 +120,3 @@ def extract(path: Path, doc_type: str) -> Iterator[dict[str, Any]]:
         }
     if not n_documents:
         raise InputError("nothing in this file is a document; each line of the output says why")
-
-
-def _records(path: Path, doc_type: str) -> Iterator[Record | BadRecord]:
-    fmt = format_of(path.name)
-    compression = compression_of(path.name)
-    try:
-        if fmt is None:
-            yield BadRecord(None, "ingest.unknown_format", 0, 0)
-        elif fmt in SPLITTABLE:
-            for block in read_lines(str(path), compression, 0, 1 << 62, _MAX_LINE):
-                if isinstance(block, Lines):
-                    yield from read(block.data, fmt, Fields(), doc_type, block.offset)
-                else:
-                    yield BadRecord(str(block.offset), "ingest.record_too_large", 0, 0)
-        else:
-            yield from read(read_file(str(path), compression, _MAX_FILE), fmt, Fields(), doc_type, 0)
-    except DocumentError as error:
-        yield BadRecord(None, error.rule, 0, 0)

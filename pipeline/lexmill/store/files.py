@@ -192,19 +192,24 @@ def remove(path: Path) -> None:
         raise stopping(error) or error from None
 
 
+PRIVATE = 0o700
+
+
 def make_folder(folder: Path, mode: int) -> Path:
-    """Make ``folder`` with just this mode (0700 where it may hold personal data); raises ConfigError where none can be."""
+    """Make ``folder``; one that is there keeps its mode unless ``mode`` is PRIVATE. Raises ConfigError where none can be."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=mode)
-        if folder.stat().st_mode & 0o777 & ~mode:
+        if mode == PRIVATE and folder.stat().st_mode & 0o077:
             folder.chmod(mode)
     except OSError as error:
         raise stopping(error) or ConfigError(
             f"workspace: no folder {folder.name!r} can be made there ({error.strerror}); name another folder"
         ) from None
+    except ValueError:
+        raise ConfigError("workspace: is no path; name a folder") from None
     return folder
 
 
 def make_private(folder: Path) -> Path:
     """Make ``folder`` (mode 0700), which may hold personal data."""
-    return make_folder(folder, 0o700)
+    return make_folder(folder, PRIVATE)

@@ -5,7 +5,10 @@ import gzip
 import hashlib
 import io
 import lzma
-from collections.abc import Iterator
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -13,22 +16,38 @@ from typing import IO, Any
 import fsspec
 import zstandard
 
+from lexmill.core.ingest.limits import Allowance, Limits
 from lexmill.errors import DocumentError, InputError
 
-COMPRESSIONS = (".gz", ".zst", ".xz", ".bz2")
+_COMPRESSED = {
+    ".gz": ".gz",
+    ".tgz": ".gz",
+    ".zst": ".zst",
+    ".tzst": ".zst",
+    ".xz": ".xz",
+    ".txz": ".xz",
+    ".bz2": ".bz2",
+    ".tbz2": ".bz2",
+    ".tbz": ".bz2",
+}
 _GLOB = frozenset("*?[")
 _CHUNK = 1 << 20
-_ZSTD_INPUT = 1 << 10  # what one step may unpack is bounded: a thousand bytes of repetition stand for 32 MB at the most
+_FRAME_INPUT = 1 << 10  # what one step may unpack is bounded: a thousand bytes of repetition stand for 32 MB at the most
+_WINDOW = 1 << 29  # of .zst and .xz: what a frame may ask for to be unpacked (xz -9 asks for 64 MB, zstd -19 for 8)
 
 
 @dataclass(frozen=True)
 class RawFile:
-    """One raw file as listed: ``relative`` is its path below the source's root, ``stamp`` changes when it may have changed."""
+    """One raw file as listed: ``relative`` is its path below the source's root, ``stamp`` changes when it may have changed.
+
+    ``rule`` says why it cannot be read at all, or is empty.
+    """
 
     relative: str
     uri: str
     size: int
     stamp: str
+    rule: str = ""
 
 
 def _is_url(path: str) -> bool:
@@ -56,8 +75,34 @@ def _local(pattern: str) -> Iterator[Path]:
         yield path
         return
     root = Path(*_fixed_folder(pattern).parts)
+    relative = str(PurePosixPath(pattern).relative_to(root.as_posix()))
+    if relative.endswith("**"):
+        relative += "/*"  # ``raw/**`` names folders before Python 3.13 and files from it on
     # A folder that is a link is not entered by ``**``, so a loop of links cannot hang the listing.
-    yield from root.glob(str(PurePosixPath(pattern).relative_to(root.as_posix())))
+    yield from root.glob(relative)
+
+
+def _look_at(file: Path, root: PurePosixPath) -> RawFile | None:
+    """A matched path as a raw file, with a ``rule`` where it cannot be read as one; None for folders and hidden files."""
+    if file.name.startswith("."):
+        return None
+    relative = file.relative_to(root).as_posix()
+    name, uri, rule = relative, str(file), ""
+    try:
+        relative.encode()
+    except UnicodeEncodeError:
+        # No table can hold such a name; what stands for it is the same on every machine.
+        name, uri = (text.encode(errors="surrogateescape").decode(errors="backslashreplace") for text in (relative, uri))
+        rule = "ingest.bad_file_name"
+    try:
+        info = file.stat()
+    except OSError:
+        return RawFile(name, uri, 0, "", rule or "ingest.not_a_file")  # a link to nothing, or in a circle
+    if stat.S_ISDIR(info.st_mode):
+        return None
+    if not stat.S_ISREG(info.st_mode):
+        return RawFile(name, uri, 0, "", rule or "ingest.not_a_file")  # a pipe, a socket, a device
+    return RawFile(name, uri, info.st_size, str(info.st_mtime_ns), rule)
 
 
 def list_files(patterns: list[str]) -> list[RawFile]:
@@ -65,42 +110,46 @@ def list_files(patterns: list[str]) -> list[RawFile]:
 
     Raises InputError where a pattern names nothing.
     """
-    found: dict[str, tuple[str, int, str]] = {}
+    found: dict[str, RawFile] = {}
     root = _common([_fixed_folder(pattern) for pattern in patterns])
     for pattern in patterns:
-        before = len(found)
-        if _is_url(pattern):
-            system, path = fsspec.core.url_to_fs(pattern)
-            root_path = system._strip_protocol(str(root).replace(":/", "://", 1))
-            for name in system.glob(path) if _GLOB & set(path) else [path]:
-                info = system.info(name)
-                if info["type"] == "file":
-                    stamp = str(info.get("ETag") or info.get("mtime") or info.get("LastModified") or "")
-                    relative = PurePosixPath(name).relative_to(root_path).as_posix()
-                    found[relative] = (system.unstrip_protocol(name), int(info["size"]), stamp)
-        else:
-            for file in _local(pattern):
-                if file.is_file() and not file.name.startswith("."):
-                    info = file.stat()
-                    found[file.relative_to(root).as_posix()] = (str(file), info.st_size, str(info.st_mtime_ns))
-        if len(found) == before:
+        matched = _remote(pattern, root) if _is_url(pattern) else (_look_at(file, root) for file in _local(pattern))
+        files = {file.relative: file for file in matched if file is not None}
+        exists = _is_url(pattern) or _GLOB & set(pattern) or Path(pattern).exists()
+        if not files or not exists:
             if not _is_url(pattern) and Path(pattern).is_dir():
                 raise InputError(f"{pattern} is a folder; write {pattern.rstrip('/')}/**/* for all files in it")
             raise InputError(f"no file matches {pattern}")
-    return [RawFile(relative, *found[relative]) for relative in sorted(found)]
+        found |= files
+    return [found[relative] for relative in sorted(found)]
+
+
+def _remote(pattern: str, root: PurePosixPath) -> Iterator[RawFile]:
+    system, path = fsspec.core.url_to_fs(pattern)
+    root_path = system._strip_protocol(str(root).replace(":/", "://", 1))
+    for name in system.glob(path) if _GLOB & set(path) else [path]:
+        info = system.info(name)
+        if info["type"] == "file":
+            stamp = str(info.get("ETag") or info.get("mtime") or info.get("LastModified") or "")
+            relative = PurePosixPath(name).relative_to(root_path).as_posix()
+            yield RawFile(relative, system.unstrip_protocol(name), int(info["size"]), stamp)
 
 
 def compression_of(name: str) -> str:
-    """The compression suffix of a file name (``.gz``, ``.zst``, ``.xz``, ``.bz2``) or ``""``."""
+    """The compression that a file name's end stands for (``.gz``, ``.zst``, ``.xz``, ``.bz2``) or ``""``."""
     lower = name.lower()
-    return next((suffix for suffix in COMPRESSIONS if lower.endswith(suffix)), "")
+    return next((compression for suffix, compression in _COMPRESSED.items() if lower.endswith(suffix)), "")
 
 
-class _Zstd(io.RawIOBase):
-    """Decompressed bytes of all frames of a .zst file; the library's own reader takes a cut frame for the end of the file."""
+class _Frames(io.RawIOBase):
+    """Decompressed bytes of all frames of a .zst or .xz file.
 
-    def __init__(self, raw: IO[bytes]) -> None:
+    The zstandard library's own reader takes a cut frame for the end of the file, and lzma's bounds no memory.
+    """
+
+    def __init__(self, raw: IO[bytes], new_frame: Callable[[], Any]) -> None:
         self._raw = raw
+        self._new_frame = new_frame
         self._packed = b""
         self._plain = memoryview(b"")
         self._frame: Any = None
@@ -110,13 +159,17 @@ class _Zstd(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._plain:
-            self._packed = self._packed or self._raw.read(_ZSTD_INPUT)
+            self._packed = self._packed or self._raw.read(_FRAME_INPUT)
             if not self._packed:
                 if self._frame is not None:
                     raise EOFError
                 return 0
             if self._frame is None:
-                self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+                # Zeros may pad the frames of .xz to whole words (its specification, 2.2).
+                self._packed = self._packed.lstrip(b"\0")
+                if not self._packed:
+                    continue
+                self._frame = self._new_frame()
             self._plain = memoryview(self._frame.decompress(self._packed))
             self._packed = b""
             if self._frame.eof:
@@ -131,31 +184,73 @@ class _Zstd(io.RawIOBase):
         super().close()
 
 
-def _open(uri: str, compression: str) -> IO[bytes]:
-    raw: IO[bytes] = fsspec.open(uri, "rb").open()  # a plain path is a local file
+class _Bounded(io.RawIOBase):
+    """The bytes of a stream, as long as its allowance lasts."""
+
+    def __init__(self, stream: Any, allowance: Allowance) -> None:
+        self._stream = stream
+        self._allowance = allowance
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        number: int = self._stream.readinto(buffer)
+        self._allowance.take(number)
+        return number
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _zstd_frame() -> Any:
+    return zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+
+
+def _xz_frame() -> Any:
+    return lzma.LZMADecompressor(memlimit=_WINDOW)
+
+
+def _unpacking(raw: IO[bytes], compression: str, allowance: Allowance) -> IO[bytes]:
+    stream: Any = raw
     if compression == ".gz":
-        return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]
-    if compression == ".zst":
-        return io.BufferedReader(_Zstd(raw), _CHUNK)
-    if compression == ".xz":
-        return lzma.LZMAFile(raw)
-    if compression == ".bz2":
-        return bz2.BZ2File(raw)
+        stream = gzip.GzipFile(fileobj=raw)
+    elif compression == ".zst":
+        stream = _Frames(raw, _zstd_frame)
+    elif compression == ".xz":
+        stream = _Frames(raw, _xz_frame)
+    elif compression == ".bz2":
+        stream = bz2.BZ2File(raw)
+    return io.BufferedReader(_Bounded(stream, allowance), _CHUNK) if compression else raw
+
+
+def open_raw(uri: str) -> IO[bytes]:
+    """A raw file's own bytes, by path or URL; can be sought in."""
+    # Asking fsspec for a local file takes longer than reading one of ten thousand small ones.
+    raw: IO[bytes] = fsspec.open(uri, "rb").open() if _is_url(uri) else Path(uri).open("rb")  # noqa: SIM115
     return raw
 
 
-_BROKEN = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zstandard.ZstdError, OSError)
-
-
-def unpacked_size(uri: str, compression: str, limit: int) -> int:
-    """Bytes of a file once decompressed, counted no further than just above ``limit``; raises DocumentError on a broken one."""
-    total = 0
+@contextmanager
+def opened(uri: str, compression: str, allowance: Allowance) -> Iterator[IO[bytes]]:
+    """A raw file's bytes, decompressed; raises DocumentError where they cannot be read, or not within the allowance."""
     try:
-        with _open(uri, compression) as stream:
-            while total <= limit and (chunk := stream.read(_CHUNK)):
-                total += len(chunk)
+        with _unpacking(open_raw(uri), compression, allowance) as stream:
+            yield stream
     except _BROKEN as error:
         raise _unreadable(error) from None
+
+
+_BROKEN = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zstandard.ZstdError, OSError)
+
+
+def unpacked_size(uri: str, compression: str, allowance: Allowance) -> int:
+    """Bytes of a file once decompressed; raises DocumentError on a broken one, or one beyond its allowance."""
+    total = 0
+    with opened(uri, compression, allowance) as stream:
+        while chunk := stream.read(_CHUNK):
+            total += len(chunk)
     return total
 
 
@@ -165,26 +260,32 @@ def _unreadable(error: Exception) -> DocumentError:
     return DocumentError("ingest.broken_compression")
 
 
-def read_file(uri: str, compression: str, limit: int) -> bytes:
-    """All bytes of a file, decompressed; raises DocumentError above ``limit`` bytes or where it cannot be read."""
-    chunks: list[bytes] = []
-    total = 0
+def read_file(uri: str, compression: str, size: int, limits: Limits) -> bytes:
+    """All bytes of a file of ``size`` bytes, decompressed; raises DocumentError above ``max_file_mb``, or if it is unreadable."""
+    with opened(uri, compression, Allowance.whole(size, limits)) as stream:
+        return _all_of(stream, limits)
+
+
+def decompress(data: bytes, compression: str, limits: Limits, outer: Allowance) -> bytes:
+    """The bytes of a compressed file that lies in an archive; raises DocumentError as ``read_file`` does."""
     try:
-        with _open(uri, compression) as stream:
-            while chunk := stream.read(_CHUNK):
-                total += len(chunk)
-                if total > limit:
-                    raise DocumentError("ingest.too_large")
-                chunks.append(chunk)
+        with _unpacking(io.BytesIO(data), compression, Allowance.whole(len(data), limits, outer)) as stream:
+            return _all_of(stream, limits)
     except _BROKEN as error:
         raise _unreadable(error) from None
-    return b"".join(chunks)
 
 
-def read_head(uri: str, compression: str, limit: int) -> tuple[bytes, bool]:
+def _all_of(stream: IO[bytes], limits: Limits) -> bytes:
+    data = stream.read(limits.file + 1)
+    if len(data) > limits.file:
+        raise DocumentError("ingest.max_file_mb")
+    return data
+
+
+def read_head(uri: str, compression: str, size: int, limit: int, limits: Limits) -> tuple[bytes, bool]:
     """The first bytes of a file, decompressed, at most ``limit``, and whether that is all; raises DocumentError if unreadable."""
     try:
-        with _open(uri, compression) as stream:
+        with opened(uri, compression, Allowance.split(size, limits)) as stream:
             data = stream.read(limit + 1)
     except _BROKEN as error:
         raise _unreadable(error) from None
@@ -207,17 +308,16 @@ class LongLine:
     n_bytes: int
 
 
-def read_lines(uri: str, compression: str, start: int, end: int, max_line: int) -> Iterator[Lines | LongLine]:
+def read_lines(
+    uri: str, compression: str, start: int, end: int, max_line: int, allowance: Allowance
+) -> Iterator[Lines | LongLine]:
     """The lines whose first byte lies in [start, end), in blocks of whole lines, with over-long ones only named.
 
     Two ranges that meet share no line and lose none. Memory: about 16 MB and one line. Raises DocumentError where it cannot be
-    read.
+    read, or not within the allowance.
     """
-    try:
-        with _open(uri, compression) as stream:
-            yield from _lines(stream, start, end, max_line)
-    except _BROKEN as error:
-        raise _unreadable(error) from None
+    with opened(uri, compression, allowance) as stream:
+        yield from _lines(stream, start, end, max_line)
 
 
 _BLOCK = 16 << 20

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from lexmill.config import Fields
+from lexmill.config import Fields, Ingest
 from lexmill.core.ingest.hygiene import Edit, clean
+from lexmill.core.ingest.limits import Limits
 from lexmill.core.ingest.records import BadRecord, format_of, read
 from lexmill.core.ingest.rules import IngestRules
 from lexmill.core.structure import casenumber
@@ -183,11 +184,14 @@ REAL_FACTS = re.compile(
 )
 
 
+TEXT_FORMATS = frozenset({"csv", "html", "json", "jsonl", "md", "txt"})
+
+
 def texts(folder: Path) -> Iterator[str]:
     for path in sorted(folder.rglob("*")):
         fmt = format_of(path.name)
-        if path.is_file() and fmt and path.stat().st_size < 20 << 20:
-            for record in read(path.read_bytes(), fmt, Fields(), "exam", 0):
+        if path.is_file() and fmt in TEXT_FORMATS and path.stat().st_size < 20 << 20:
+            for record in read(path.read_bytes(), fmt, Fields(), "exam", 0, Limits.of(Ingest()), None):
                 if not isinstance(record, BadRecord):
                     yield record.text
 

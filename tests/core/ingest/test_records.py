@@ -7,17 +7,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lexmill.config import Fields
+from lexmill.config import Fields, Ingest
+from lexmill.core.ingest.limits import Limits
 from lexmill.core.ingest.records import SPLITTABLE, BadRecord, Record, format_of, read
 
 JUDGMENT = "（2079）沪0000民初1号\n原告卓某诉称，被告未支付货款1,200元。"
-FORMATS = ["jsonl", "json", "csv", "tsv", "txt", "md", "html"]
+FORMATS = ["jsonl", "json", "csv", "tsv", "txt", "md", "html", "docx", "pdf"]
+LIMITS = Limits.of(Ingest())
 
 
 def all_of(
-    data: bytes | str, fmt: str, fields: Fields | None = None, doc_type: str = "judgment", base: int = 0
+    data: bytes | str,
+    fmt: str,
+    fields: Fields | None = None,
+    doc_type: str = "judgment",
+    base: int = 0,
+    records: str | None = None,
 ) -> list[Record | BadRecord]:
-    return list(read(data.encode() if isinstance(data, str) else data, fmt, fields or Fields(), doc_type, base))
+    data = data.encode() if isinstance(data, str) else data
+    return list(read(data, fmt, fields or Fields(), doc_type, base, LIMITS, records))
 
 
 def summary(found: list[Record | BadRecord]) -> list[tuple[str | None, str]]:
@@ -35,7 +43,10 @@ def summary(found: list[Record | BadRecord]) -> list[tuple[str | None, str]]:
         ("a.txt.bz2", "txt"),
         ("a.markdown", "md"),
         ("a.HTM", "html"),
-        ("a.docx", None),
+        ("a.docx", "docx"),
+        ("卷宗.tar.gz", "tar"),
+        ("a.TGZ", "tar"),
+        ("a.png", None),
         ("jsonl", None),
         (".gz", None),
     ],
@@ -275,7 +286,7 @@ def test_mojibake_is_mended_or_refused() -> None:
 @settings(max_examples=60, deadline=None)
 @given(data=st.one_of(st.binary(max_size=200), st.text(max_size=80).map(lambda text: text.encode("utf-8", "replace"))))
 def test_any_bytes_end_in_records(fmt: str, data: bytes) -> None:
-    for record in read(data, fmt, Fields(), "qa", 0):
+    for record in read(data, fmt, Fields(), "qa", 0, LIMITS, None):
         if isinstance(record, Record):
             assert record.text.strip()
             assert record.n_fffd == record.text.count("\ufffd")

@@ -20,11 +20,14 @@ _END = re.compile(r"[的内将被与和及向对至并后时]|附近|家中|住�
 _NO_COUNTY = "小社园街片厂校库矿景辖地住"
 _DOOR = re.compile(
     r"[0-9０-９](?:(?<=[路街道巷弄村区园苑庄里厦场寓楼同院].)|(?<=[路街道巷弄村区园苑庄里厦场寓楼同院]第.))[0-9０-９]{0,4}(?:号|弄|幢|栋|座|单元|组|室)"
-    r"(?:[0-9０-９A-Za-z一二三四五六七八九十]{1,5}(?:号楼|号|弄|幢|栋|座|单元|室|房|楼|层|户|门)|[-－][0-9０-９]{1,4}){0,5}[0-9０-９]{0,5}(?:[-－][0-9０-９]{1,4})?"
+    r"(?:[0-9０-９A-Za-z一二三四五六七八九十]{1,5}(?:号楼|号|弄|幢|栋|座|单元|室|房|楼|层|户|门)|[-－][0-9０-９]{1,4}){0,5}[0-9０-９]{0,5}(?:[-－][0-9０-９]{1,4})?(?![令文])"
 )
 _MASK = re.compile(r"某[0-9０-９甲-癸]*|[×*＊_＿]+|[XxＸ]{2,}")
-_DIGIT = re.compile(r"[0-9０-９]")
+# 技术市场管理机构２份 counts copies.
+_DIGIT = re.compile(r"[0-9０-９](?![0-9０-９]*份)")
 _UNIT = re.compile(r"(?:[镇乡村路街巷组苑园庄寨屯里厦社号室幢栋]|街道|小区|社区|农场|大道|公寓|广场)\Z")
+# 地址：　运单编号, 住在小区内, 住在这个院子里.
+_NO_PLACE = re.compile(r"\s|[这该本那各]|小区\Z|.{0,3}[编区证]号\Z")
 _SEX = re.compile(r"[，,（( ][男女](?![\u4e00-\u9fa5])")
 _LEFT = re.compile(f"[^{_HAN}0-9A-Za-z]|[在于到至从的将与和经由往向对是为有住给把被]|位于|来到|前往")
 
@@ -101,5 +104,5 @@ class AddressScanner:
         digits = _DIGIT.search(shown)
         if len(rest) < 2 or (shown != rest and not digits) or zones.overlap(start, start + len(rest)):
             return
-        if digits or _UNIT.search(rest):
+        if digits or (_UNIT.search(rest) and not _NO_PLACE.match(rest)):
             spans.append(Span(start, start + len(rest), entity, rule))

@@ -12,7 +12,7 @@ _HAN = "\u4e00-\u9fa5"
 _REACH = 40
 _SHORT_FORM = "alias.short_form"
 # Read backwards: what a name is made of, with at most closed brackets in it.
-_BACKWARDS = re.compile(rf"(?:[{_HAN}A-Za-zＡ-Ｚ0-9·&＆]|[）)][{_HAN}A-Za-z]{{1,12}}[（(]){{1,{_REACH}}}")
+_BACKWARDS = re.compile(rf"(?:[{_HAN}A-Za-zＡ-Ｚａ-ｚ0-9·&＆]|[）)][{_HAN}A-Za-z]{{1,12}}[（(]){{1,{_REACH}}}")
 _BRANCH = re.compile(rf"(?:（[{_HAN}]{{2,8}}）)?[{_HAN}]{{0,14}}?(?:分公司|支公司|支行|分行|营业部|分理处|营业所)")
 # What stands before 公司 where no name does: 该公司, 本公司, …，公司.
 _NO_TRADE = frozenset("该本贵各的与和向对由将为在至是，。；、：（\n1234567890某×")
@@ -22,6 +22,10 @@ _MASKED = re.compile(r"某|×|[XxＸ]{2}|[*＊]")
 _PLACE = re.compile(rf"[{_HAN}]{{2,8}}?(?:省|市|区|县|镇|乡|州)")
 _LEADING = re.compile(rf"[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
 _REGISTERED = "有限"
+_COUNTRY = "中国"
+# What stands left of a name that is masked or left out in part: 中国××实业有限公司.
+_BLANKED = ("×", "*", "＊", "_", "＿")
+_LATIN = "A-Za-zＡ-Ｚａ-ｚ"
 _STEMS = "甲乙丙丁戊己庚辛壬癸"
 _NOTE = "(?:（[^（）\n]{1,20}）)?[：:]?[ \u3000]?"
 _ROLE_REACH = 36
@@ -43,7 +47,7 @@ class OrganisationScanner:
         self._doubtful = frozenset(suffix for table in rules.organisation for suffix in table.doubtful.split())
         self._suffixes = tuple(sorted(self._kinds, key=lambda word: (-len(word), word)))
         self._suffix = build_automaton(self._suffixes)
-        boundary = rules.words("org_boundary")
+        boundary = (*rules.words("org_boundary"), *rules.words("org_role"))
         self._single = re.compile(f"[{''.join(word for word in boundary if len(word) == 1)}]")
         self._boundary = re.compile(
             "|".join(sorted((word for word in boundary if len(word) > 1), key=lambda word: (-len(word), word)))
@@ -52,8 +56,9 @@ class OrganisationScanner:
         words = f"(?:{'|'.join(generic)}|[一二三四五六七八九十两几]+[家个])*\\Z"
         self._generic = re.compile(words)
         # 甲公司, A公司, A食品股份有限公司 of exams and examples.
-        self._placeholder = re.compile(f"(?:^[{_STEMS}]|(?<![A-Za-zＡ-Ｚ])[A-ZＡ-Ｚ]){words}")
+        self._placeholder = re.compile(f"^[{_STEMS}]{words}|(?<![{_LATIN}])[{_LATIN}](?![{_LATIN}0-9])")
         roles = sorted(rules.words("org_role"), key=lambda word: (-len(word), word))
+        self._part = re.compile(f"(?:{'|'.join(roles)}){_NOTE}\\Z")
         self._role = re.compile(f"(?:(?:{'|'.join(roles)}){_NOTE}|[：:“][ \u3000]?)\\Z")
         self._verbs = frozenset(rules.characters("org_verb"))
         provinces = "|".join(rules.words("province"))
@@ -81,7 +86,9 @@ class OrganisationScanner:
         ends: set[int] = set()
         for index, suffix_start, suffix_end in self._suffix.find_matches_as_indexes(text):
             suffix = self._suffixes[index]
-            start = self._start(text, suffix_start) if text[suffix_end : suffix_end + 1] not in _NO_END else None
+            if text[suffix_end : suffix_end + 1] in _NO_END:
+                continue
+            start = self._start(text, suffix_start, suffix, evidence)
             if start is None or not self._is_shown(text, start, suffix_start, suffix, evidence):
                 continue
             end = suffix_end
@@ -121,8 +128,8 @@ class OrganisationScanner:
             or self._role.search(text, max(0, start - _ROLE_REACH), start) is not None
         )
 
-    def _start(self, text: str, suffix: int) -> int | None:
-        """Where the name begins that ends with the suffix at ``suffix``; None if there is no trade name."""
+    def _start(self, text: str, suffix: int, ending: str, evidence: Evidence) -> int | None:
+        """Where the name begins that ends with ``ending`` at ``suffix``; None if there is no trade name."""
         if suffix == 0 or text[suffix - 1] in _NO_TRADE:
             return None
         run = _BACKWARDS.match(text[max(0, suffix - _REACH) : suffix][::-1])
@@ -130,19 +137,30 @@ class OrganisationScanner:
             return None
         before = run.group()[::-1]
         start = suffix - len(before)
+        if text[start - 1 : start] in _BLANKED:
+            return None
         labelled = start > 0 and text[start - 1] in "：:“"
+        if evidence != "story" and labelled:
+            labelled = self._part.search(text, max(0, start - _ROLE_REACH), start) is not None
         cut = 0
         for word in self._boundary.finditer(before):
             cut = word.end()
+        if evidence != "story":
+            cut = max(cut, before.rfind("公司") + len("公司")) if "公司" in before else cut
         if not labelled:
             for word in self._single.finditer(before, cut):
                 cut = word.end()
         before = _LEADING.sub("", before[cut:], count=1)
-        trade = self._province.sub("", before, count=1)
+        province = self._province.search(before)
+        trade = before[: province.start()] + before[province.end() :] if province else before
         place = _PLACE.match(trade)
         if place:
             trade = trade[place.end() :]
-        if len(trade) < 2 or self._generic.match(trade) or self._placeholder.search(trade) or _MASKED.search(before):
+        placed = place or (province and province.group() != _COUNTRY)
+        if len(trade) < 2 or self._placeholder.search(trade) or _MASKED.search(before):
+            return None
+        # A registered company of a place may have no other name: 某市能源投资有限公司.
+        if self._generic.match(trade) and not (placed and _REGISTERED in ending):
             return None
         return suffix - len(before)
 

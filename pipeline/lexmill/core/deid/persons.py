@@ -42,6 +42,8 @@ _PART_RULE = "lexicon.name_part"
 _DOTTED_RULE = "lexicon.transliteration"
 _BLOCK = re.compile(f"[{_HAN}]{{2,12}}")
 _ALIAS = re.compile(r"[^“”\"‘’、和]{2,}")
+# The sex, or an identity number on the next line: what stands before is a person, whatever the name is made of.
+_PERSON_FOLLOWS = re.compile(r"[，,（(][男女][，,。；;（()）]|[ \u3000]*\n[ \u3000]*(?:公民)?身份(?:证|号)")
 _MASK = re.compile(r"[某×*＊]|[XxＸ]{2}")
 _PARTY_DATA = re.compile(
     r"[，,][男女][，,。；;（(]|[（(，,](?:男|女|曾用名|又名|绰号|外号|别名|化名|系|原审|一审|反诉|下称|以下)"
@@ -294,7 +296,9 @@ class PersonScanner:
                     for group in match.groupdict():
                         at = match.start(group)
                         for name in match[group].split("、"):
-                            if len(name) > 1 and (self._is_known(text, at) or not self._is_word(name)):
+                            known = self._is_known(text, at)
+                            word = self._is_word(name)
+                            if len(name) > 1 and ((known or not word) if evidence == "story" else (known and not word)):
                                 # A pattern takes as much as a name may hold, so the crime or the dispute may begin inside it.
                                 read = self._name_at(text, at)
                                 length = min(len(name), read.end - at) if read is not None and read.clean else len(name)
@@ -308,8 +312,8 @@ class PersonScanner:
                 self._read_strictly(text, self._cues[index], cue_end, evidence, add)
         if evidence == "label":
             return found
+        self._collect_framed(text, evidence, add)
         if evidence == "story":
-            self._collect_framed(text, add)
             self._collect_foreign(text, add)
             self._collect_weak(text, add)
         for match in self._alias.finditer(text):
@@ -324,12 +328,14 @@ class PersonScanner:
                     add(start, start + len(alias.group()), _ENOUGH, self._alias_rule, "mention")
         return found
 
-    def _collect_framed(self, text: str, add: _Add) -> None:
-        """Names between two words that together leave no doubt: 经 X 联系, 乘坐 X 驾驶."""
+    def _collect_framed(self, text: str, evidence: Evidence, add: _Add) -> None:
+        """Names put together from morphemes and, in a story, such between two words that leave no doubt: 经 X 联系, 由 X 驾驶."""
         parts: list[tuple[int, int]] = []
         for index, end, stop in self._closings.find_matches_as_indexes(text):
             if index >= len(self._frames):
                 parts.append((end, stop))
+                continue
+            if evidence != "story":
                 continue
             frame = self._frames[index]
             for length in _LENGTHS:
@@ -475,15 +481,19 @@ class PersonScanner:
         block = _BLOCK.match(text, at)
         if block is not None and (self._is_body(text, at) or self._is_word(block.group())):
             return None
-        if block is not None and len(block.group()) <= 6 and labelled and _PARTY_DATA.match(text, block.end()):
+        if block is not None and len(block.group()) <= 6 and labelled and _PERSON_FOLLOWS.match(text, block.end()):
             return block.end()
+        # 甲, 乙, 丙, 丁 of a made-up case.
+        if text[at] == "丁" and "丙" in text:
+            return None
         name = self._name_at(text, at)
         if name is None or not name.clean or self._is_word(text[at : name.end]):
             return None
         bare = not _is_han(text, name.end)
         if labelled or signed:
             return name.end if bare and (name.known or name.end - at > 2) else None
-        return name.end if name.known and (bare or text[name.end : name.end + 2] in self._acts) else None
+        follower = text[name.end : name.end + 2]
+        return name.end if name.known and (bare or follower in self._acts or follower in self._followers) else None
 
     def _begins_name(self, text: str, at: int) -> bool:
         """Whether a name begins at ``at`` whose first character begins no other name: 令狐, 约翰·…"""

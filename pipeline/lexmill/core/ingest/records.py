@@ -2,23 +2,36 @@
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lexmill.config import Fields
+from lexmill.core.ingest.docx import read_docx
 from lexmill.core.ingest.fields import Composed, Layout
 from lexmill.core.ingest.html import html_text, read_html
-from lexmill.core.ingest.items import Broken, Item, Page
+from lexmill.core.ingest.items import Broken, Item, Page, Row
 from lexmill.core.ingest.jsonl import read_json, read_jsonl
+from lexmill.core.ingest.limits import Limits
 from lexmill.core.ingest.markdown import read_markdown
 from lexmill.core.ingest.mojibake import unmangle
+from lexmill.core.ingest.pdf import read_pdf
 from lexmill.core.ingest.plain import read_txt
 from lexmill.core.ingest.table import read_table
 from lexmill.errors import DocumentError
 
 _COMPRESSIONS = (".gz", ".zst", ".xz", ".bz2")
 _SUFFIXES = {
+    "7z": "7z",
+    "arrow": "arrow",
+    "arrows": "arrow",
     "csv": "csv",
+    "db": "sqlite",
+    "doc": "doc",
+    "docm": "docx",
+    "docx": "docx",
+    "dot": "doc",
+    "dotx": "docx",
+    "feather": "arrow",
     "htm": "html",
     "html": "html",
     "json": "json",
@@ -26,10 +39,23 @@ _SUFFIXES = {
     "markdown": "md",
     "md": "md",
     "ndjson": "jsonl",
+    "parquet": "parquet",
+    "pdf": "pdf",
+    "rtf": "doc",
     "shtml": "html",
+    "sqlite": "sqlite",
+    "sqlite3": "sqlite",
+    "tar": "tar",
+    "tbz": "tar",
+    "tbz2": "tar",
+    "tgz": "tar",
     "tsv": "tsv",
     "txt": "txt",
+    "txz": "tar",
+    "tzst": "tar",
+    "wps": "doc",
     "xhtml": "html",
+    "zip": "zip",
 }
 # How a whole file is read. JSON Lines are read by their own call, because they may be a part of a file.
 _READERS: Mapping[str, Callable[[bytes], Iterator[Item]]] = {
@@ -40,8 +66,21 @@ _READERS: Mapping[str, Callable[[bytes], Iterator[Item]]] = {
     "tsv": read_table,
     "txt": read_txt,
 }
+# How a whole file is read whose text is not its bytes.
+_UNPACKING_READERS: Mapping[str, Callable[[bytes, Limits], Iterator[Item]]] = {
+    "docx": read_docx,
+    "pdf": read_pdf,
+}
+# A file of these is one record.
+_PAGES = frozenset({"html", "md", "txt"})
 SPLITTABLE = frozenset({"jsonl"})
 """Formats that a caller may cut at line ends, telling ``read`` the offset of each part."""
+TABLES = frozenset({"arrow", "parquet", "sqlite"})
+"""Formats with rows, whose records a caller reads by number and gives to ``read_rows``."""
+ARCHIVES = frozenset({"7z", "tar", "zip"})
+"""Formats that hold files of others."""
+WORD = frozenset({"doc", "docx"})
+"""Formats of word processors; what a file of these is, its first bytes say (``word_format``)."""
 
 # Markup inside a field, as dumps of web sites have it.
 _MARKUP = re.compile(r"</(?:p|div|span|td|table|html|body|font|h[1-6])>|<br\s*/?>", re.IGNORECASE)
@@ -70,7 +109,7 @@ class BadRecord(NamedTuple):
 
 
 def format_of(name: str) -> str | None:
-    """The format by the end of a file's name, compression aside: jsonl, json, csv, tsv, txt, md, html, or None where unknown."""
+    """The format by the end of a file's name, compression aside, as the run file's ``format`` names it; None where unknown."""
     name = name.casefold()
     for compression in _COMPRESSIONS:
         name = name.removesuffix(compression)
@@ -78,18 +117,34 @@ def format_of(name: str) -> str | None:
     return _SUFFIXES.get(suffix) if stem and dot else None
 
 
-def read(data: bytes, fmt: str, fields: Fields, doc_type: str, base: int) -> Iterator[Record | BadRecord]:
+def read(
+    data: bytes, fmt: str, fields: Fields, doc_type: str, base: int, limits: Limits, records: str | None
+) -> Iterator[Record | BadRecord]:
     """The records of a file, or of a part of a JSON Lines file that begins at byte ``base``, in order; no data makes it raise.
 
     ``record_id`` is the record's own id where it is mapped or plain, else the byte offset of its line, else its number from 0;
-    records inside a record add theirs after a dot. A file that is one document has none.
+    records inside a record add theirs after a dot. A file that is one document has none. ``records`` is the path of the records
+    in a JSON value (``data.items``), where the run file has one.
     """
     if not data or data.isspace():
         if base == 0:
             yield BadRecord(None, "ingest.empty", len(data), len(data))
         return
+    if fmt in _PAGES and len(data) > limits.record:
+        yield BadRecord(None, "ingest.max_record_mb", 0, len(data))
+        return
+    if fmt in SPLITTABLE:
+        items = read_jsonl(data, base)
+    elif fmt in _UNPACKING_READERS:
+        items = _UNPACKING_READERS[fmt](data, limits)
+    else:
+        items = _READERS[fmt](data)
+    yield from read_rows(_inside(items, records) if records else items, fields, doc_type)
+
+
+def read_rows(items: Iterable[Item], fields: Fields, doc_type: str) -> Iterator[Record | BadRecord]:
+    """The records of what a reader found."""
     layout = Layout(fields, doc_type)
-    items = read_jsonl(data, base) if fmt in SPLITTABLE else _READERS[fmt](data)
     for item in items:
         if isinstance(item, Broken):
             yield BadRecord(item.place, item.rule, item.n_chars, item.n_bytes)
@@ -99,12 +154,30 @@ def read(data: bytes, fmt: str, fields: Fields, doc_type: str, base: int) -> Ite
             for place, value, document in layout.documents(item.value, item.place):
                 record_id = place or "0"
                 if isinstance(document, str):
-                    yield BadRecord(record_id, document, *_size(value))
+                    yield BadRecord(record_id, document, *size_of(value))
                 else:
                     # Ids of records inside records begin anew in each: they tell nothing apart unless the run file says so.
                     if document.own_id is not None and ("." not in place or fields.id is not None):
                         record_id = document.own_id
                     yield _record(record_id, document)
+
+
+def _inside(items: Iterable[Item], path: str) -> Iterator[Item]:
+    """The values that lie at a path of each JSON value: the elements of a list, by number, or the one value there."""
+    for item in items:
+        if not isinstance(item, Row):
+            yield item
+            continue
+        value = item.value
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        if isinstance(value, list):
+            for number, one in enumerate(value):
+                yield Row(f"{item.place}.{number}" if item.place else str(number), one)
+        elif value is None:
+            yield Broken(item.place or "0", "ingest.no_records", *size_of(item.value))
+        else:
+            yield Row(item.place, value)
 
 
 def _page(page: Page) -> Record | BadRecord:
@@ -135,7 +208,7 @@ def _sound(text: str) -> str:
     return unmangle(text)
 
 
-def _size(value: Any) -> tuple[int, int]:
+def size_of(value: Any) -> tuple[int, int]:
     """Characters and UTF-8 bytes of all strings in a JSON value."""
     n_chars = n_bytes = 0
     values = [value]

@@ -1,0 +1,186 @@
+"""Archives: names as they were written, nothing on disk, every member an outcome, every bomb a limit."""
+
+import io
+import struct
+import tarfile
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import py7zr
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lexmill.config import Ingest
+from lexmill.core.ingest.limits import Allowance, Limits
+from lexmill.errors import DocumentError
+from lexmill.store.archives import Member, list_members, read_members
+
+LIMITS = Limits.of(Ingest())
+FILES = {"卷宗/判决书.txt": "判决".encode(), "空.txt": b"", "b.jsonl": b"{}\n" * 20}
+
+
+def make_zip(files: Mapping[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def make_tar(files: Mapping[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def make_7z(files: Mapping[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with py7zr.SevenZipFile(out, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(data, name)
+    return out.getvalue()
+
+
+MAKE: dict[str, Callable[[Mapping[str, bytes]], bytes]] = {"zip": make_zip, "tar": make_tar, "7z": make_7z}
+MADE = {fmt: make(FILES) for fmt, make in MAKE.items()}
+
+
+def members(data: bytes, fmt: str, start: int = 0, end: int = -1, limits: Limits = LIMITS) -> list[Member | None]:
+    allowance = Allowance.whole(len(data), limits)
+    return list(read_members(io.BytesIO(data), fmt, start, end, limits, allowance))
+
+
+def rule_of(data: bytes, fmt: str, limits: Limits = LIMITS) -> str:
+    with pytest.raises(DocumentError) as caught:
+        members(data, fmt, limits=limits)
+    return caught.value.rule
+
+
+@pytest.mark.parametrize("fmt", sorted(MAKE))
+def test_every_member_in_order_and_by_range(fmt: str) -> None:
+    data = MAKE[fmt](FILES)
+    whole = members(data, fmt)
+    assert whole == [Member(name, content, None) for name, content in FILES.items()]
+    assert [member for start in range(3) for member in members(data, fmt, start, start + 1)] == whole
+    assert [(entry.number, entry.name, entry.size) for entry in list_members(io.BytesIO(data), fmt, LIMITS)] == [
+        (number, name, len(content)) for number, (name, content) in enumerate(FILES.items())
+    ]
+
+
+@pytest.mark.parametrize("fmt", sorted(MAKE))
+def test_what_systems_leave_is_skipped(fmt: str) -> None:
+    files = {"__MACOSX/._a.txt": b"x", "a/.DS_Store": b"x", "Thumbs.db": b"x", "._b.txt": b"x", "a.txt": b"a"}
+    assert members(MAKE[fmt](files), fmt) == [None, None, None, None, Member("a.txt", b"a", None)]
+
+
+def test_names_without_the_utf8_flag() -> None:
+    data = make_zip({"x" * len("合同/誠信.txt".encode("gb18030")): b"1", "y" * len("判决.txt".encode()): b"2"})
+    data = data.replace(b"x" * len("合同/誠信.txt".encode("gb18030")), "合同\\誠信.txt".encode("gb18030"))
+    data = data.replace(b"y" * len("判决.txt".encode()), "判决.txt".encode())
+    assert [member.name for member in members(data, "zip") if member] == ["合同/誠信.txt", "判决.txt"]
+
+
+def test_tar_names_in_gb18030() -> None:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT, encoding="gb18030") as archive:
+        archive.addfile(tarfile.TarInfo("合同/租赁.txt"))
+    assert [member.name for member in members(out.getvalue(), "tar") if member] == ["合同/租赁.txt"]
+
+
+def test_paths_that_escape_are_only_names() -> None:
+    assert members(make_zip({"../../evil.txt": b"1", "/etc/x.txt": b"2"}), "zip") == [
+        Member("../../evil.txt", b"1", None),
+        Member("/etc/x.txt", b"2", None),
+    ]
+    assert members(make_tar({"../../evil.txt": b"1"}), "tar") == [Member("../../evil.txt", b"1", None)]
+
+
+def test_a_name_that_is_there_twice_is_told_apart() -> None:
+    data = make_zip({"a.txt": b"1", "b.txt": b"2"}).replace(b"b.txt", b"a.txt")
+    expected = [Member("a.txt", b"1", None), Member("a.txt~2", b"2", None)]
+    assert members(data, "zip") == expected
+    assert members(data, "zip", 1, 2) == expected[1:]
+
+
+def test_links_and_folders_are_skipped() -> None:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, kind in (("folder", tarfile.DIRTYPE), ("link", tarfile.SYMTYPE), ("device", tarfile.CHRTYPE)):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, "/etc/passwd"
+            archive.addfile(info)
+    assert members(out.getvalue(), "tar") == [None, None, None]
+
+
+@pytest.mark.parametrize("fmt", sorted(MAKE))
+def test_limits_name_themselves(fmt: str) -> None:
+    data = MAKE[fmt]({"a.txt": b"a" * 100, "b.txt": b"b" * 300, "c.txt": b"c" * 100})
+    assert rule_of(data, fmt, replace(LIMITS, members=2)) == "ingest.max_members"
+    found = members(data, fmt, limits=replace(LIMITS, file=299))
+    assert [(member.name, member.rule) for member in found if member] == [
+        ("a.txt", None),
+        ("b.txt", "ingest.max_file_mb"),
+        ("c.txt", None),
+    ]
+    assert rule_of(data, fmt, replace(LIMITS, file=400)) == "ingest.max_file_mb"
+
+
+@pytest.mark.parametrize("fmt", ["zip", "7z"])
+def test_a_bomb_is_refused_by_its_ratio(fmt: str) -> None:
+    data = MAKE[fmt]({f"{number}.txt": bytes(5 << 20) for number in range(5)})
+    assert rule_of(data, fmt) == "ingest.max_ratio"
+
+
+def test_a_zip_whose_directory_is_no_list_of_files() -> None:
+    data = make_zip({"a.txt": b"a"})
+    end = data.rindex(b"PK\x05\x06")
+    number = data[:end] + struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 65_535, 65_535, 100, 0, 0)
+    assert rule_of(number, "zip", replace(LIMITS, members=1000)) == "ingest.max_members"
+    length = data[:end] + struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 1, 1, (1 << 32) - 1, 0, 0)
+    assert rule_of(length, "zip") == "ingest.max_members"
+
+
+def test_a_tar_header_that_claims_gigabytes_for_a_name() -> None:
+    info = tarfile.TarInfo("././@LongLink")
+    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 4 << 30
+    assert rule_of(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024), "tar") == "ingest.broken_archive"
+
+
+def test_a_locked_member_does_not_lock_the_others() -> None:
+    data = bytearray(make_zip({"a.txt": b"a", "b.txt": b"b"}))
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    assert members(bytes(data), "zip") == [Member("a.txt", b"", "ingest.encrypted"), Member("b.txt", b"b", None)]
+    out = io.BytesIO()
+    with py7zr.SevenZipFile(out, "w", password="x") as archive:
+        archive.writestr("a", "a.txt")
+    assert rule_of(out.getvalue(), "7z") == "ingest.encrypted"
+
+
+def test_a_damaged_member_does_not_take_the_others_with_it() -> None:
+    data = bytearray(make_zip({"a.txt": b"abc" * 50, "b.txt": b"b"}))
+    data[data.index(b"a.txt") + 6] ^= 0x55
+    assert [(member.name, member.rule) for member in members(bytes(data), "zip") if member] == [
+        ("a.txt", "ingest.broken_archive"),
+        ("b.txt", None),
+    ]
+
+
+@pytest.mark.parametrize("fmt", sorted(MAKE))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_damage_is_a_reason_and_no_crash(fmt: str, data: st.DataObject) -> None:
+    whole = bytearray(MADE[fmt])
+    for _ in range(data.draw(st.integers(1, 8))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    cut = bytes(whole[: data.draw(st.integers(1, len(whole)))])
+    try:
+        for member in members(cut, fmt):
+            assert member is None or member.rule is None or member.rule.startswith("ingest.")
+    except DocumentError as error:
+        assert error.rule.startswith("ingest.")  # noqa: PT017
