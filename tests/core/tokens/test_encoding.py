@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.tokens.test_tokenizer import description, written
 
+from lexmill.core.tokens import fast
 from lexmill.core.tokens.batch import TokenBatch
 from lexmill.core.tokens.encoding import Tokenizer, parity_sample
 from lexmill.core.tokens.fast import FastEncoder
@@ -128,20 +131,32 @@ def test_the_reference_alone_has_nothing_to_fall_back_from(tmp_path: Path) -> No
     assert not tokenizer.encode_proved(pa.array(["a"]), np.zeros(1, np.int64)).fell_back
 
 
-def test_the_engine_is_made_anew_when_it_has_had_its_fill(deepseek: Tokenizer) -> None:
-    assert isinstance(deepseek.fast, FastEncoder)
-    engine, made = deepseek.fast._make(), list[int]()
+class Engine:
+    """As gigatoken: an id for every byte."""
 
-    def make() -> object:
-        made.append(len(made))
-        return engine
+    def encode_batch(self, documents: list[bytes], parallel: bool) -> Any:
+        assert parallel is False
+        offsets = np.cumsum([0, *map(len, documents)], dtype=np.int64)
+        ids = np.frombuffer(b"".join(documents), np.uint8).astype(np.uint32)
+        return SimpleNamespace(layout=SimpleNamespace(content=SimpleNamespace(data=ids), offsets=SimpleNamespace(data=offsets)))
 
-    encoder = FastEncoder(make, recycle_bytes=len("原告被告".encode()))
-    text = pa.array(["原告", "被告"])
-    expected = deepseek.reference.encode(text)
+
+def test_the_engine_is_made_when_needed_and_anew_when_it_has_had_its_fill(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "_WINDOW_BYTES", 5)
+    made: list[Engine] = []
+
+    def make() -> Engine:
+        made.append(Engine())
+        return made[-1]
+
+    encoder = FastEncoder(make, recycle_bytes=10)
     assert made == []
-    assert all(same(encoder.encode(text), expected) for _ in range(3))
-    assert made == [0, 1, 2]
+    texts = pa.array(["ab", "cd", "", "efghijk", "l"])  # windows of 4, 7 and 1 bytes
+    for count in (2, 3, 4):
+        ids, offsets = encoder.encode(texts)
+        assert bytes(ids.tolist()) == b"abcdefghijkl"
+        assert offsets.tolist() == [0, 2, 4, 4, 11, 12]
+        assert len(made) == count
 
 
 def test_the_sample_is_the_first_and_a_hundredth() -> None:

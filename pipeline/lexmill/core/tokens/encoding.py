@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from lexmill.core.tokens.batch import Spellings, TokenBatch
+
+Backend = Literal["auto", "reference"]
 
 
 class Encoder(Protocol):
@@ -34,7 +36,7 @@ class Tokenizer:
     """A vocabulary in memory; ``digest`` (sha256 of its file) stands for everything that the ids depend on.
 
     ``reference`` says what the ids are; ``fast``, where there is one, is only ever used where it says the same. ``spellings``
-    holds the bytes of text tokens of byte-level vocabularies, None for others; ``control`` how control tokens are spelt.
+    holds the bytes of text tokens of vocabularies that write texts byte by byte, None for others.
     """
 
     name: str

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from tokenizers import Tokenizer as Backend
+from tokenizers import Tokenizer as Library
 
 from lexmill.core.tokens import fast
 from lexmill.core.tokens.batch import Spellings, TokenBatch
-from lexmill.core.tokens.encoding import Tokenizer, VocabularyError
+from lexmill.core.tokens.encoding import Backend, Tokenizer, VocabularyError
 
 # How published vocabularies spell their control tokens (DeepSeek, Qwen and GPT-2, Llama 3, Llama 2, Gemma); tokenizer.json itself
 # does not say which of its added tokens they are.
@@ -37,7 +37,7 @@ class ReferenceEncoder:
     ``breaks`` are the characters behind which a long text may be cut, before an ideograph, without another token coming out.
     """
 
-    backend: Backend
+    library: Library
     breaks: tuple[str, ...]
 
     def encode(self, texts: pa.Array) -> TokenBatch:
@@ -45,7 +45,7 @@ class ReferenceEncoder:
         parts: list[NDArray[np.int32]] = []
         lengths = np.zeros(len(texts), np.int64)
         for owners, pieces in self._windows(texts.to_pylist()):
-            for owner, encoding in zip(owners, self.backend.encode_batch_fast(pieces, add_special_tokens=False), strict=True):
+            for owner, encoding in zip(owners, self.library.encode_batch_fast(pieces, add_special_tokens=False), strict=True):
                 ids = np.array(encoding.ids, np.int32)
                 lengths[owner] += len(ids)
                 parts.append(ids)
@@ -87,38 +87,44 @@ def split(text: str, breaks: Sequence[str], size: int) -> Iterator[str]:
     yield text[start:]
 
 
-def load(name: str, raw: bytes) -> Tokenizer:
+def load(name: str, raw: bytes, backend: Backend) -> Tokenizer:
     """The tokeniser of the bytes of a ``tokenizer.json``; raises VocabularyError."""
     try:
         description = json.loads(raw)
         neutral = _without_control(description)
-        backend = Backend.from_str(json.dumps(neutral, ensure_ascii=False))
+        library = Library.from_str(json.dumps(neutral, ensure_ascii=False))
     except Exception as error:  # the library raises bare Exception for any fault of the file
         raise VocabularyError(f"is not a tokenizer.json ({type(error).__name__})") from None
-    backend.encode_special_tokens = True
+    library.encode_special_tokens = True
     added = {token["content"]: int(token["id"]) for token in description["added_tokens"]}
     eos_id = next((added[token] for token in END_TOKENS if token in added), None)
     if eos_id is None:
         raise VocabularyError(f"has none of the end-of-text tokens {', '.join(END_TOKENS)}")
     control = {index: content for content, index in added.items() if content.strip()}
-    for encoding in backend.encode_batch_fast(list(control.values()), add_special_tokens=False):
+    for encoding in library.encode_batch_fast(list(control.values()), add_special_tokens=False):
         if not control.keys().isdisjoint(encoding.ids):
             raise VocabularyError("reads control tokens out of plain text")
-    text = _text_spellings(description, backend, control)
+    reference = ReferenceEncoder(library, tuple(mark for mark in _BREAKS if _separates(library, mark)))
+    text = _text_spellings(description, library, control)
+    spellings = Spellings.of(text) if text is not None else None
+    normalizer = description.get("normalizer") or {}
+    verbatim = not normalizer or normalizer == {"type": "Sequence", "normalizers": []}
+    # NFC (Qwen) leaves ideographs alone and joins none with what follows.
+    divisible = spellings if verbatim or normalizer == {"type": "NFC"} else None
     return Tokenizer(
         name=name,
         digest=hashlib.sha256(raw).hexdigest(),
-        vocab_size=1 + max(backend.get_vocab(with_added_tokens=True).values()),
+        vocab_size=1 + max(library.get_vocab(with_added_tokens=True).values()),
         eos_id=eos_id,
         pad_id=next((added[token] for token in PAD_TOKENS if token in added), eos_id),
         bos_id=next((added[token] for token in BEGIN_TOKENS if token in added), None),
-        unknown_id=backend.token_to_id(unknown) if (unknown := description["model"].get("unk_token")) else None,
-        reference=ReferenceEncoder(backend, tuple(mark for mark in _BREAKS if _separates(backend, mark))),
-        fast=fast.from_description(json.dumps(_without_added(neutral), ensure_ascii=False)),
-        spellings=Spellings.of(text) if text is not None else None,
+        unknown_id=library.token_to_id(unknown) if (unknown := description["model"].get("unk_token")) else None,
+        reference=reference,
+        fast=fast.of_description(_without_added(neutral), divisible, reference) if backend == "auto" else None,
+        spellings=spellings if verbatim else None,
         decoder=Spellings.of(text | {index: content.encode() for index, content in control.items()}).join
         if text is not None
-        else lambda ids: backend.decode(ids.tolist(), skip_special_tokens=False),
+        else lambda ids: library.decode(ids.tolist(), skip_special_tokens=False),
     )
 
 
@@ -146,13 +152,13 @@ def _byte_alphabet() -> dict[str, int]:
     return {chr(byte): byte for byte in printable} | {chr(0x100 + index): byte for index, byte in enumerate(others)}
 
 
-def _text_spellings(description: dict[str, Any], backend: Backend, control: dict[int, str]) -> dict[int, bytes] | None:
+def _text_spellings(description: dict[str, Any], library: Library, control: dict[int, str]) -> dict[int, bytes] | None:
     """The bytes of every token that text can have, or None where the vocabulary does not write bytes (GPT-2's way)."""
     if (description.get("decoder") or {}).get("type") != "ByteLevel":
         return None
     alphabet = _byte_alphabet()
     added = {int(token["id"]): token["content"] for token in description["added_tokens"]}
-    plain = {index: token for token, index in backend.get_vocab(with_added_tokens=False).items() if index not in added}
+    plain = {index: token for token, index in library.get_vocab(with_added_tokens=False).items() if index not in added}
     if not alphabet.keys() >= set("".join(plain.values())):
         return None
     bytes_of = str.maketrans({char: chr(byte) for char, byte in alphabet.items()})
@@ -160,9 +166,9 @@ def _text_spellings(description: dict[str, Any], backend: Backend, control: dict
     return spelt | {index: content.encode() for index, content in added.items() if index not in control}
 
 
-def _separates(backend: Backend, mark: str) -> bool:
+def _separates(library: Library, mark: str) -> bool:
     def ids(text: str) -> list[int]:
-        return list(backend.encode(text, add_special_tokens=False).ids)
+        return list(library.encode(text, add_special_tokens=False).ids)
 
     heads = [probe + mark for probe in _PROBES] + [f"{probe}。{mark}{mark}" for probe in _PROBES]
     tails = [probe for probe in _PROBES if _IDEOGRAPH.match(probe)]

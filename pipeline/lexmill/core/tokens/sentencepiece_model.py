@@ -59,7 +59,12 @@ def load(name: str, raw: bytes) -> Tokenizer:
     # User-defined symbols such as <start_of_turn> are matched in text, and SentencePiece has no switch against that. They are
     # no type of their own in its interface: a piece is one if text that looks like a control token becomes it.
     for index, piece in enumerate(pieces):
-        bracketed = len(piece) > 2 and piece[0] + piece[-1] in ("<>", "[]") and not processor.is_byte(index)
+        bracketed = (
+            len(piece) > 2
+            and piece[0] + piece[-1] in ("<>", "[]")
+            and not processor.is_byte(index)
+            and not processor.is_unknown(index)
+        )
         if bracketed and index in processor.encode(piece, out_type=int):
             raise VocabularyError(f"reads the control token {piece} out of plain text")
     control = {index: piece for index, piece in enumerate(pieces) if processor.is_control(index)}

@@ -1,7 +1,6 @@
 """Vocabularies as ``.tiktoken`` files: base64 tokens and their ranks; pattern and control tokens are known by name."""
 
 import base64
-import binascii
 import hashlib
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -12,7 +11,7 @@ import tiktoken
 
 from lexmill.core.tokens import fast
 from lexmill.core.tokens.batch import Spellings, TokenBatch
-from lexmill.core.tokens.encoding import Tokenizer, VocabularyError
+from lexmill.core.tokens.encoding import Backend, Tokenizer, VocabularyError
 
 Scheme = Literal["qwen", "cl100k"]
 END_TOKEN = b"<|endoftext|>"
@@ -55,19 +54,21 @@ class RankEncoder:
         return TokenBatch(np.concatenate(ids) if ids else np.zeros(0, np.int32), offsets)
 
 
-def load(name: str, raw: bytes, scheme: Scheme, path: str) -> Tokenizer:
+def load(name: str, raw: bytes, backend: Backend, scheme: Scheme, path: str) -> Tokenizer:
     """The tokeniser of ``raw``, the bytes of the ``.tiktoken`` file at ``path``; raises VocabularyError."""
     known = SCHEMES[scheme]
     try:
         pairs = [line.split() for line in raw.splitlines() if line.strip()]
         ranks = {base64.b64decode(token, validate=True): int(rank) for token, rank in pairs}
-        encoding = tiktoken.Encoding(name, pat_str=known.pattern, mergeable_ranks=ranks, special_tokens={})
-    except (ValueError, binascii.Error) as error:
+    except ValueError as error:
         raise VocabularyError(f"is not a .tiktoken file ({type(error).__name__})") from None
     if any(bytes([byte]) not in ranks for byte in range(256)):
         raise VocabularyError("lacks single bytes, so that it cannot write every text")
+    encoding = tiktoken.Encoding(name, pat_str=known.pattern, mergeable_ranks=ranks, special_tokens={})
     last = max(ranks.values())
     eos_id = last + known.gap
+    text = {rank: token for token, rank in ranks.items()}
+    spellings, reference = Spellings.of(text), RankEncoder(encoding)
     return Tokenizer(
         name=name,
         digest=hashlib.sha256(scheme.encode() + b"\0" + raw).hexdigest(),
@@ -76,8 +77,8 @@ def load(name: str, raw: bytes, scheme: Scheme, path: str) -> Tokenizer:
         pad_id=eos_id,
         bos_id=None,
         unknown_id=None,
-        reference=RankEncoder(encoding),
-        fast=fast.from_ranks(path, known.gigatoken),
-        spellings=Spellings.of(text := {rank: token for token, rank in ranks.items()}),
+        reference=reference,
+        fast=fast.of_ranks(path, known.gigatoken, spellings, reference) if backend == "auto" else None,
+        spellings=spellings,
         decoder=Spellings.of(text | {eos_id: END_TOKEN}).join,
     )

