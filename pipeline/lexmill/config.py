@@ -128,6 +128,9 @@ class Tokenize(_Section):
     """Tokeniser, window lengths, and the number of readers that shards must divide by."""
 
     tokenizer: str = "deepseek"
+    scheme: Literal["qwen", "cl100k"] = "qwen"
+    backend: Literal["auto", "reference"] = "auto"
+    bos: bool = False
     seq_lens: Annotated[tuple[Annotated[int, Field(ge=16, le=1 << 20)], ...], Field(min_length=1)] = (4096,)
     dp_width: Annotated[int, Field(ge=1, le=65536)] = 16
     seed: Annotated[int, Field(ge=0)] = 0

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lexmill.core.tokens.ids import low63
-from lexmill.core.tokens.tokenizer import load
+from lexmill.core.tokens.tokenizer import Tokenizer, load
 from lexmill.errors import GateError
 from lexmill.jobs import deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.job import Job
@@ -88,6 +88,30 @@ def test_a_seed_changes_the_order_only(make_job: MakeJob) -> None:
     one, two = tokenize.run(first, prepared(first)), tokenize.run(second, prepared(second))
     assert pieces(first, one) == pieces(second, two)
     assert [entry["sha256"] for entry in one["parts"]] != [entry["sha256"] for entry in two["parts"]]
+
+
+def test_the_bytes_do_not_depend_on_who_encodes(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast, reference = make_job("a", records(40)), make_job("b", records(40), "tokenize.backend=reference")
+    wanted = [entry["sha256"] for entry in tokenize.run(reference, prepared(reference))["parts"]]
+    assert [entry["sha256"] for entry in tokenize.run(fast, prepared(fast))["parts"]] == wanted
+    assert scattered(fast)["tallies"] == {tokenize.FALLBACK: 0, tokenize.UNKNOWN: 0}
+    monkeypatch.setattr(Tokenizer, "_proved", lambda *_: False)
+    fallen = make_job("c", records(40))
+    assert [entry["sha256"] for entry in tokenize.run(fallen, prepared(fallen))["parts"]] == wanted
+    assert scattered(fallen)["tallies"][tokenize.FALLBACK] == len(scattered(fallen)["parts"]) > 0
+
+
+def test_begin_of_text_before_every_document(make_job: MakeJob) -> None:
+    job = make_job("a", records(20), "tokenize.bos=true")
+    filtered = prepared(job)
+    with_bos = {doc: [0, *ids] for doc, ids in expected(job, filtered).items()}
+    assert pieces(job, tokenize.run(job, filtered)) == with_bos
+
+
+def scattered(job: Job) -> dict[str, Any]:
+    manifest = job.workspace.work("tokenize.scatter").manifest()
+    assert manifest is not None
+    return manifest
 
 
 def test_two_documents_with_one_short_id_stop_the_run(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:

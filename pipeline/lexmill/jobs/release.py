@@ -14,7 +14,7 @@ from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
-from lexmill.jobs.resources import load_tokenizer, tokenizer_for
+from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest
@@ -53,6 +53,7 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             "vocab_size": tokenizer.vocab_size,
             "eos_id": tokenizer.eos_id,
             "pad_id": tokenizer.pad_id,
+            "bos_id": tokenizer.bos_id if job.config.tokenize.bos else None,
         },
         "rules": dict(job.rules.digests),
         "sources": {
@@ -116,10 +117,9 @@ def _publish(job: Job, folder: Path, body: Mapping[str, Any], shards: list[dict[
 def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:
     fingerprint = digest("scan", code_digest(__name__), tokenizer.digest)
     source = job.workspace.stage("tokenize")
+    key = tokenizer_key(job.config, tokenizer, "reference")
     tasks = [
-        PartTask(
-            number, digest(fingerprint, entry["sha256"]), (source, entry, tokenizer.name, tokenizer.digest), int(entry["bytes"])
-        )
+        PartTask(number, digest(fingerprint, entry["sha256"]), (source, entry, key), int(entry["bytes"]))
         for number, entry in enumerate(tokenized["parts"])
     ]
     manifest = job.runner.run_stage("release.scan", job.workspace.work("release.scan"), scan_shard, tasks, fingerprint)
@@ -136,9 +136,9 @@ def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:
         )
 
 
-def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], name: str, digest_: str) -> Receipt:
+def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], key: TokenizerKey) -> Receipt:
     """Decode one shard document by document and list what still looks like an identifier with a right check digit."""
-    tokenizer = tokenizer_for(name, digest_)
+    tokenizer = tokenizer_for(key)
     rows: list[dict[str, Any]] = [
         {"doc_id_low63": doc_id, "kind": kind}
         for doc_id, ids in _documents(source.path / str(entry["name"]), str(entry["sha256"]))

@@ -1,6 +1,7 @@
 """What a worker process loads once and keeps: rules, detector, classifier, tokeniser, each known by a digest, never by a name."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from lexmill.config import Config
 from lexmill.core.deid.detector import Detector
 from lexmill.core.quality import classifier
 from lexmill.core.ruleset import RuleSet
-from lexmill.core.tokens.tokenizer import Tokenizer, load
+from lexmill.core.tokens.tokenizer import Backend, Scheme, Tokenizer, load
 from lexmill.errors import StoppedError
 
 CLASSIFIER = Path(__file__).parent.parent / "models" / "quality.bin"
@@ -54,20 +55,31 @@ def classifier_for(digest: str) -> classifier.Classifier:
     return _classifier(digest)
 
 
+@dataclass(frozen=True)
+class TokenizerKey:
+    """Which tokeniser a task needs: what ``tokenizer.load`` takes, and the digest that it must have."""
+
+    name: str
+    digest: str
+    backend: Backend
+    scheme: Scheme
+
+
 @lru_cache(maxsize=2)
-def _tokenizer(name: str, digest: str) -> Tokenizer:
-    found = load(name)
-    if found.digest != digest:
+def tokenizer_for(key: TokenizerKey) -> Tokenizer:
+    """The tokeniser of this key; raises StoppedError where the worker's file is another than the driver's."""
+    found = load(key.name, key.backend, key.scheme)
+    if found.digest != key.digest:
         raise StoppedError("a worker has another tokeniser file than the driver: install the same version everywhere")
     return found
 
 
-def tokenizer_for(name: str, digest: str) -> Tokenizer:
-    """The tokeniser of this name, which must have this digest."""
-    return _tokenizer(name, digest)
-
-
 def load_tokenizer(config: Config) -> Tokenizer:
-    """The tokeniser of the run file: an installed one by its name, else a file; raises ConfigError."""
+    """The tokeniser of the run file, its reference only: an installed one by its name, else a file; raises ConfigError."""
     name = config.tokenize.tokenizer
-    return load(name if name.isidentifier() else config.resolve(name))
+    return load(name if name.isidentifier() else config.resolve(name), "reference", config.tokenize.scheme)
+
+
+def tokenizer_key(config: Config, tokenizer: Tokenizer, backend: Backend) -> TokenizerKey:
+    """What a task needs to find ``tokenizer``, which the run file names, on its worker, with a backend of its own."""
+    return TokenizerKey(tokenizer.name, tokenizer.digest, backend, config.tokenize.scheme)

@@ -7,23 +7,33 @@ Steps::
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import structlog
 
 from lexmill.core.tokens.ids import low63, shard_key
 from lexmill.core.tokens.packing import pack
 from lexmill.core.tokens.shard import build_shard
-from lexmill.core.tokens.tokenizer import TokenBatch, Tokenizer
+from lexmill.core.tokens.tokenizer import Tokenizer, parity_sample
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
-from lexmill.jobs.resources import load_tokenizer, tokenizer_for
+from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
 from lexmill.schema import DOCUMENT_JUDGED, TOKENS
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.stages import Counts, Receipt, StageFolder, Target, add_counts, imbalance
+
+log = structlog.get_logger()
+
+# Tallies of the scattered parts: those that the reference encoded because the fast encoder could not be shown to agree with it,
+# and tokens that stand for text which the vocabulary has none for.
+FALLBACK = "tokenizer.fallback"
+UNKNOWN = "tokenizer.unknown"
 
 MAX_SHARD_BYTES = 512 * (1 << 20)
 ROW_GROUP = 1024  # sequences
@@ -47,9 +57,12 @@ def run(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage tokenize up to date: ``dp_width`` × n shards for every window length."""
     settings = job.config.tokenize
     tokenizer = load_tokenizer(job.config)
+    bos_id = tokenizer.bos_id if settings.bos else None
     code = code_digest(__name__)
-    scatter_fingerprint = digest("scatter", code, tokenizer.digest, settings.seed)
+    # The backend is no part of what the ids depend on: that is what encode_proved is for.
+    scatter_fingerprint = digest("scatter", code, tokenizer.digest, bos_id, settings.seed)
     source = job.workspace.stage("filter")
+    key = tokenizer_key(job.config, tokenizer, settings.backend)
     scattered = job.runner.run_stage(
         "tokenize.scatter",
         job.workspace.work("tokenize.scatter"),
@@ -58,16 +71,18 @@ def run(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any]:
             PartTask(
                 number,
                 digest(scatter_fingerprint, entry["sha256"]),
-                (source, entry, tokenizer.name, tokenizer.digest, settings.seed),
+                (source, entry, key, bos_id, settings.seed),
                 int(entry["bytes"]),
             )
             for number, entry in enumerate(filtered["parts"])
         ],
         scatter_fingerprint,
     )
+    if fallbacks := scattered["tallies"].get(FALLBACK, 0):
+        log.warning("parts were encoded by the reference: the fast encoder does not give its ids there", parts=fallbacks)
     tokens = sum(extra["tokens"] for extra in scattered["extra"])
     size = sum(int(entry["bytes"]) for entry in scattered["parts"])
-    fingerprint = digest("tokenize", code, tokenizer.digest, list(settings.seq_lens), settings.dp_width, settings.seed)
+    fingerprint = digest("tokenize", code, tokenizer.digest, bos_id, list(settings.seq_lens), settings.dp_width, settings.seed)
     shards = settings.dp_width * max(1, -(-size // (settings.dp_width * MAX_SHARD_BYTES)))
     while True:
         manifest = _pack(job, scattered, tokenizer, shards, tokens, fingerprint)
@@ -100,32 +115,42 @@ def _balance(filtered: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
         raise GateError("tokenize does not balance: " + "; ".join(faults))
 
 
-def scatter_part(target: Target, source: StageFolder, entry: Mapping[str, Any], name: str, digest_: str, seed: int) -> Receipt:
-    """Tokenise the documents of one part, each with its end-of-text, and sort them by hash."""
-    table = source.read(entry, DOCUMENT_JUDGED)
-    tokenizer = tokenizer_for(name, digest_)
-    texts = table["text"].to_pylist()
-    batch = tokenizer.encode_batch(texts).ended_by(tokenizer.eos_id)
+def scatter_part(
+    target: Target, source: StageFolder, entry: Mapping[str, Any], key: TokenizerKey, bos_id: int | None, seed: int
+) -> Receipt:
+    """Tokenise the documents of one part, each framed by its control tokens, in the order of their hashes."""
+    table = source.read(entry, DOCUMENT_JUDGED).select(["doc_id", "source", "doc_type", "text"])
     doc_ids = table["doc_id"].to_pylist()
     keys = np.array([shard_key(doc_id, seed) for doc_id in doc_ids], np.uint64)
-    groups = [f"{name}/{kind}" for name, kind in zip(table["source"].to_pylist(), table["doc_type"].to_pylist(), strict=True)]
-    lengths = np.diff(batch.offsets)
-    tokens: dict[str, int] = {}
-    for group, length in zip(groups, lengths.tolist(), strict=True):
-        tokens[group] = tokens.get(group, 0) + length
+    order = np.lexsort((np.array(doc_ids, np.bytes_), keys))
+    first = order.tolist().index(0) if doc_ids else 0
+    table = table.take(pa.array(order)).combine_chunks()
+    texts = pa.concat_arrays(table["text"].chunks) if doc_ids else pa.array([], pa.string())
+    sizes = pc.binary_length(texts).cast(pa.int64())
+    tokenizer = tokenizer_for(key)
+    # In the order of the hashes the leading documents are a random sample.
+    encoded = tokenizer.encode_proved(texts, parity_sample(sizes.to_numpy(), first))
+    tokens = encoded.tokens.framed(bos_id, tokenizer.eos_id)
+    groups = pc.binary_join_element_wise(table["source"], table["doc_type"], "/")
     scattered = pa.table(
         [
-            pa.array(keys),
+            pa.array(keys[order]),
             table["doc_id"],
-            pa.array(groups, pa.string()),
-            pa.array([len(text) for text in texts], pa.int64()),
-            pa.array([len(text.encode()) for text in texts], pa.int64()),
-            pa.ListArray.from_arrays(pa.array(batch.offsets.astype(np.int32)), pa.array(batch.ids)),
+            groups,
+            pc.utf8_length(texts).cast(pa.int64()),
+            sizes,
+            pa.ListArray.from_arrays(pa.array(tokens.offsets.astype(np.int32)), pa.array(tokens.ids)),
         ],
         schema=_SCATTER,
-    ).sort_by([("key", "ascending"), ("doc_id", "ascending")])
-    extra = {"tokens": int(lengths.sum()), "tokens_by_group": dict(sorted(tokens.items()))}
-    return target.write_work(scattered, row_group_size=_SCATTER_ROW_GROUP, extra=extra)
+    )
+    lengths = np.diff(tokens.offsets)
+    by_group = pa.table({"group": groups, "tokens": lengths}).group_by("group").aggregate([("tokens", "sum")]).to_pylist()
+    extra = {
+        "tokens": int(lengths.sum()),
+        "tokens_by_group": {row["group"]: row["tokens_sum"] for row in sorted(by_group, key=lambda row: row["group"])},
+    }
+    tallies = {FALLBACK: int(encoded.fell_back), UNKNOWN: tokenizer.unknown(encoded.tokens)}
+    return target.write_work(scattered, row_group_size=_SCATTER_ROW_GROUP, extra=extra, tallies=tallies)
 
 
 def _range(number: int, of: int) -> tuple[int, int]:
@@ -161,10 +186,12 @@ def pack_shard(
             for doc_id, number in zip(doc_ids, short.tolist(), strict=True):
                 if seen.setdefault(number, doc_id) != doc_id:
                     raise GateError(f"documents {seen[number]} and {doc_id} share the low 63 bits of their ids")
+            # The documents are put in order by number, and their ids copied once, into the windows.
+            order = np.lexsort((np.array(doc_ids, np.bytes_), table["key"].to_numpy()))
             ids = table["ids"].combine_chunks()
-            tokens = TokenBatch(ids.values.to_numpy(), ids.offsets.to_numpy().astype(np.int64))
-            packing = pack(np.diff(tokens.offsets), seq_len)
-            packed = build_shard(tokens, short, packing, seq_len, pad_id)
+            offsets = ids.offsets.to_numpy().astype(np.int64)
+            packing = pack(np.diff(offsets)[order], seq_len)
+            packed = build_shard(ids.values.to_numpy(), offsets[:-1][order], short[order], packing, seq_len, pad_id)
             writer.write_table(packed, row_group_size=ROW_GROUP)
             totals["documents"] += len(doc_ids)
             totals["tokens"] += packing.n_tokens
@@ -177,10 +204,19 @@ def pack_shard(
     return done[0]
 
 
-def _read_range(paths: list[Any], low: int, high: int) -> pa.Table:
-    bounds = [("key", ">=", pa.scalar(low, pa.uint64())), ("key", "<=", pa.scalar(high, pa.uint64()))]
-    tables = [pq.read_table(path, filters=bounds, use_threads=False) for path in paths]
-    return pa.concat_tables(tables).sort_by([("key", "ascending"), ("doc_id", "ascending")]).combine_chunks()
+def _read_range(paths: list[Path], low: int, high: int) -> pa.Table:
+    """The documents whose key is from ``low`` to ``high``, part by part; every part is sorted by key."""
+    tables = [_SCATTER.empty_table()]
+    for path in paths:
+        with pq.ParquetFile(path) as part:
+            # Column 0 is the key; Parquet's statistics of unsigned integers are right, and pyarrow always writes them.
+            bounds = [part.metadata.row_group(group).column(0).statistics for group in range(part.metadata.num_row_groups)]
+            groups = [n for n, bound in enumerate(bounds) if bound is not None and bound.min <= high and bound.max >= low]
+            table = part.read_row_groups(groups, use_threads=False)
+        keys = table["key"].to_numpy()
+        start, stop = np.searchsorted(keys, np.uint64(low)), np.searchsorted(keys, np.uint64(high), "right")
+        tables.append(table.slice(start, stop - start))
+    return pa.concat_tables(tables).combine_chunks()
 
 
 def _count(counts: Counts, table: pa.Table) -> None:

@@ -255,15 +255,25 @@ class Target:
             )
         )
 
-    def write_work(self, table: pa.Table, row_group_size: int = 1 << 20, extra: Mapping[str, Any] | None = None) -> Receipt:
+    def write_work(
+        self,
+        table: pa.Table,
+        row_group_size: int = 1 << 20,
+        extra: Mapping[str, Any] | None = None,
+        tallies: Mapping[str, int] | None = None,
+    ) -> Receipt:
         """Write a part of intermediate work (no documents leave here, so there is no ledger)."""
-        with self.writer(table.schema, extra) as (writer, done):
+        with self.writer(table.schema, extra, tallies=tallies) as (writer, done):
             writer.write_table(table, row_group_size=row_group_size)
         return done[0]
 
     @contextmanager
     def writer(
-        self, schema: pa.Schema, extra: Mapping[str, Any] | None = None, counts: Counts | None = None
+        self,
+        schema: pa.Schema,
+        extra: Mapping[str, Any] | None = None,
+        counts: Counts | None = None,
+        tallies: Mapping[str, int] | None = None,
     ) -> Iterator[tuple[Any, list[Receipt]]]:
         """Write a part row group by row group; after the block the list holds its receipt.
 
@@ -286,7 +296,7 @@ class Target:
                     ledger_size=0,
                     ledger_rows=0,
                     counts=counts or {},
-                    tallies={},
+                    tallies=dict(tallies or {}),
                     extra=dict(extra or {}),
                 )
             )

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lexmill.core.tokens.batch import TokenBatch
 from lexmill.core.tokens.packing import Packing, pack
 from lexmill.core.tokens.shard import build_shard
-from lexmill.core.tokens.tokenizer import TokenBatch
 from lexmill.schema import TOKENS
 
 
@@ -20,7 +20,7 @@ def batch(lengths: list[int]) -> TokenBatch:
 def test_documents_can_be_put_together_again(lengths: list[int], seq_len: int) -> None:
     tokens = batch(lengths)
     doc63 = np.array([1 << 62 | n for n in range(len(lengths))], np.int64)
-    table = build_shard(tokens, doc63, pack(np.array(lengths, np.int64), seq_len), seq_len, pad_id=2)
+    table = build_shard(tokens.ids, tokens.offsets[:-1], doc63, pack(np.array(lengths, np.int64), seq_len), seq_len, pad_id=2)
     table.validate(full=True)
     assert table.schema.equals(TOKENS)
     again: dict[int, dict[int, int]] = {}
@@ -37,7 +37,10 @@ def test_documents_can_be_put_together_again(lengths: list[int], seq_len: int) -
 
 
 def test_known_shard() -> None:
-    table = build_shard(batch([3, 2]), np.array([11, 12], np.int64), pack(np.array([3, 2], np.int64), 4), 4, pad_id=0)
+    tokens = batch([3, 2])
+    table = build_shard(
+        tokens.ids, tokens.offsets[:-1], np.array([11, 12], np.int64), pack(np.array([3, 2], np.int64), 4), 4, pad_id=0
+    )
     assert table.to_pylist() == [
         {"input_ids": [100, 101, 102, 0], "doc_ids": [11], "doc_lens": [3], "doc_starts": [0], "n_pad": 1},
         {"input_ids": [103, 104, 0, 0], "doc_ids": [12], "doc_lens": [2], "doc_starts": [0], "n_pad": 2},
@@ -45,7 +48,9 @@ def test_known_shard() -> None:
 
 
 def test_empty_shard_has_the_schema() -> None:
-    table = build_shard(batch([]), np.zeros(0, np.int64), pack(np.zeros(0, np.int64), 8), 8, pad_id=0)
+    table = build_shard(
+        np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), pack(np.zeros(0, np.int64), 8), 8, pad_id=0
+    )
     assert table.equals(pa.Table.from_pylist([], schema=TOKENS))
 
 
@@ -53,4 +58,4 @@ def test_more_positions_than_list_offsets_reach_are_refused() -> None:
     none = np.zeros(0, np.int32)
     packing = Packing(np.zeros(0, np.int64), none, none, np.zeros((1 << 11) + 1, np.int64))
     with pytest.raises(ValueError, match="one shard"):
-        build_shard(batch([]), np.zeros(0, np.int64), packing, 1 << 20, pad_id=0)
+        build_shard(none, np.zeros(0, np.int64), np.zeros(0, np.int64), packing, 1 << 20, pad_id=0)

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Backend
 
-from lexmill.core.tokens.tokenizer import INSTALLED, TokenBatch, Tokenizer, load, split
+from lexmill.core.tokens.batch import TokenBatch
+from lexmill.core.tokens.huggingface import ReferenceEncoder, split
+from lexmill.core.tokens.tokenizer import INSTALLED, Tokenizer, load
 from lexmill.errors import ConfigError
 
 TEXT = "经审理查明，被告人卓某1于2078年5月4日在某市某区盗窃人民币3,200.50元。\n本院认为，其行为已构成盗窃罪（未遂）。"
@@ -73,6 +75,7 @@ def test_the_installed_vocabulary(deepseek: Tokenizer) -> None:
     assert (deepseek.vocab_size, deepseek.eos_id, deepseek.pad_id) == (129_280, 1, 2)
     assert len(deepseek.digest) == 64
     assert deepseek.decode([deepseek.eos_id]) == "<｜end▁of▁sentence｜>"
+    assert (deepseek.bos_id, deepseek.unknown_id) == (0, None)
     assert list(INSTALLED) == ["deepseek"]
 
 
@@ -112,7 +115,8 @@ def test_decoding_gives_the_text_back(deepseek: Tokenizer, texts: list[str]) -> 
 
 @pytest.mark.parametrize("text", [TEXT * 6_000, TEXT.replace("\n", "") * 6_000, "原告被告" * 80_000])
 def test_a_long_text_in_pieces_gives_the_same_ids(deepseek: Tokenizer, text: str) -> None:
-    whole = deepseek.backend.encode_batch_fast([text], add_special_tokens=False)[0].ids
+    assert isinstance(deepseek.reference, ReferenceEncoder)
+    whole = deepseek.reference.library.encode_batch_fast([text], add_special_tokens=False)[0].ids
     assert documents(deepseek.encode_batch(["甲", text, "乙"]))[1] == whole
 
 
@@ -129,12 +133,6 @@ def test_split_loses_nothing_and_cuts_only_at_breaks(text: str, size: int) -> No
 
 def test_split_without_breaks_keeps_the_text_whole() -> None:
     assert list(split("甲。乙。丙", (), 2)) == ["甲。乙。丙"]
-
-
-def test_end_of_text_stands_behind_every_document() -> None:
-    batch = TokenBatch(np.array([5, 6, 7], np.int32), np.array([0, 2, 2, 3], np.int64)).ended_by(1)
-    assert documents(batch) == [[5, 6, 1], [1], [7, 1]]
-    assert batch.ids.dtype == np.int32
 
 
 def test_nothing_gives_nothing(deepseek: Tokenizer) -> None:
@@ -179,13 +177,22 @@ def test_an_unknown_name_names_key_and_remedy() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(ids=st.lists(st.integers(0, 129_279).filter(lambda i: i < 128_000), max_size=30))
-def test_spellings_decode_as_the_backend_does(deepseek: Tokenizer, ids: list[int]) -> None:
-    assert deepseek.spellings is not None
-    whole = deepseek.spellings.join(np.array(ids, np.int64))
+@given(ids=st.lists(st.integers(3, 127_999), max_size=30))
+def test_decoding_is_the_backends(deepseek: Tokenizer, ids: list[int]) -> None:
+    assert isinstance(deepseek.reference, ReferenceEncoder)
+    expected = deepseek.reference.library.decode(ids, skip_special_tokens=False)
     # The backend writes one U+FFFD for several bad bytes in a row here and there; whole characters must be the same.
-    assert whole.replace("\ufffd", "") == deepseek.backend.decode(ids, skip_special_tokens=False).replace("\ufffd", "")
+    assert deepseek.decode(ids).replace("\ufffd", "") == expected.replace("\ufffd", "")
 
 
 def test_a_vocabulary_that_is_not_byte_level_has_no_spellings(tmp_path: Path) -> None:
-    assert load(written(tmp_path, description())).spellings is None
+    tokenizer = load(written(tmp_path, description()))
+    assert tokenizer.spellings is None
+    assert tokenizer.decode([4, 3]) == "abc ab"
+
+
+def test_begin_of_text_and_unknown(tmp_path: Path) -> None:
+    model = {**description()["model"], "unk_token": "c"}
+    tokenizer = load(written(tmp_path, description(model=model, added_tokens=[token(5, "</s>"), token(6, "<s>")])))
+    assert (tokenizer.bos_id, tokenizer.unknown_id) == (6, 2)
+    assert tokenizer.unknown(tokenizer.encode_batch(["a甲b", "c"])) == 2

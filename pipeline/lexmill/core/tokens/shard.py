@@ -6,23 +6,24 @@ from numba import njit
 from numpy.typing import NDArray
 
 from lexmill.core.tokens.packing import Packing
-from lexmill.core.tokens.tokenizer import TokenBatch
 from lexmill.schema import TOKENS
 
 
-def build_shard(tokens: TokenBatch, doc63: NDArray[np.int64], packing: Packing, seq_len: int, pad_id: int) -> pa.Table:
+def build_shard(
+    ids: NDArray[np.int32], starts: NDArray[np.int64], doc63: NDArray[np.int64], packing: Packing, seq_len: int, pad_id: int
+) -> pa.Table:
     """One row a sequence of ``packing``: ``seq_len`` ids, padded with ``pad_id`` at the end, and the pieces they consist of.
 
-    ``tokens`` holds each document with its trailing end-of-text, ``doc63`` its short id (``ids.low63``). Raises ValueError where
-    the sequences do not fit 32-bit list offsets (2,147,483,647 positions a shard).
+    The tokens of document ``i``, its end-of-text included, are those of ``ids`` from ``starts[i]`` on; ``doc63`` is its short id
+    (``ids.low63``). Raises ValueError where the sequences do not fit 32-bit list offsets (2,147,483,647 positions a shard).
     """
     n = packing.n_sequences
     if n * seq_len > np.iinfo(np.int32).max:
         raise ValueError("too many sequences for one shard")
     input_ids = np.empty(n * seq_len, np.int32)
     n_pad = np.empty(n, np.int32)
-    source = tokens.offsets[packing.doc] + packing.start
-    _copy(tokens.ids, source, packing.length, packing.offsets, seq_len, pad_id, input_ids, n_pad)
+    source = starts[packing.doc] + packing.start
+    _copy(ids, source, packing.length, packing.offsets, seq_len, pad_id, input_ids, n_pad)
     windows = np.arange(0, n * seq_len + 1, seq_len, dtype=np.int32)
     pieces = packing.offsets.astype(np.int32)
     return pa.Table.from_arrays(
