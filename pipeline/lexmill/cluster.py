@@ -51,7 +51,7 @@ def open_client(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]
     settings = {
         # One worker's death may be chance, a second one with the same part is not.
         "distributed.scheduler.allowed-failures": 1,
-        "distributed.scheduler.no-workers-timeout": "120s",
+        "distributed.scheduler.no-workers-timeout": "600s",
         "distributed.worker.memory.spill": False,
         "distributed.worker.memory.target": False,
         # What libraries put into temporary files (a sort of SQLite, a document being converted) stays in the workspace.

@@ -236,8 +236,9 @@ class Runner:
             return Failure(
                 "KilledWorker", "its worker died twice (out of memory?); give [cluster] memory or fewer workers, run again"
             )
-        except (distributed.CancelledError, TimeoutError, OSError) as error:
-            return Failure("StoppedError", f"the cluster was lost ({type(error).__name__}); run the same command again")
+        except Exception as error:
+            # ``call`` lets nothing through, so this is the cluster: no workers in time, a lost scheduler, a cancelled task.
+            return Failure("StoppedError", f"the cluster failed ({type(error).__name__}); run the same command again")
         timing.cpu_seconds += outcome.cpu_seconds
         timing.peak_rss = max(timing.peak_rss, outcome.peak_rss)
         if outcome.receipt is not None:

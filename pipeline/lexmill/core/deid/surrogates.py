@@ -45,6 +45,7 @@ class Surrogates:
         # A digit right after the mention would run into the surrogate's number: such names get a stem (甲, 乙 …).
         stems = {self._key(text, span) for span in spans if span.entity in _NAMED and text[span.end : span.end + 1].isdecimal()}
         chosen: dict[tuple[str, str], str] = {}
+        free = _Free(text)
         # Most mentions are written as one before.
         written: dict[tuple[str, str], str] = {}
         replacements = []
@@ -55,7 +56,7 @@ class Surrogates:
                 if known is None:
                     key = self._key(text, span)
                     if key not in chosen:
-                        chosen[key] = self._free(text, self._base(span, key[1]), key in stems, chosen)
+                        chosen[key] = free.take(self._base(span, key[1]), key in stems)
                     known = written[(span.entity, source)] = chosen[key]
                 replacement = known
             elif span.rule in self._dates:
@@ -87,18 +88,35 @@ class Surrogates:
             return f"{name[0]}某"
         return f"{name[0]}某" if len(name) > 3 else "某某"
 
-    @staticmethod
-    def _free(text: str, base: str, stem: bool, chosen: dict[tuple[str, str], str]) -> str:
-        taken = set(chosen.values())
-        if stem:
-            for letter in _STEMS:
-                if base + letter not in text and base + letter not in taken:
-                    return base + letter
-        used: set[int] = set()
-        # Most texts hold no masks, and a plain search is fast.
-        if base in text:
-            used = {int(number.translate(_WIDTH)) for number in re.findall(f"{re.escape(base)}([0-9０-９]{{1,9}})", text)}
-        number = 1
-        while number in used or f"{base}{number}" in taken:
+
+class _Free:
+    """Surrogates of one document that are neither in its text nor given to somebody already."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._taken: set[str] = set()
+        self._used: dict[str, set[int]] = {}
+        self._next: dict[str, int] = {}
+
+    def take(self, base: str, stem: bool) -> str:
+        """The next free form of ``base``: with one of the ten stems where ``stem`` asks for one and one is free, else numbered."""
+        found = self._with_stem(base) if stem else None
+        if found is None:
+            found = self._numbered(base)
+        self._taken.add(found)
+        return found
+
+    def _with_stem(self, base: str) -> str | None:
+        forms = (base + letter for letter in _STEMS)
+        return next((form for form in forms if form not in self._taken and form not in self._text), None)
+
+    def _numbered(self, base: str) -> str:
+        if base not in self._used:
+            # Most texts hold no masks, and a plain search is fast.
+            found = re.findall(f"{re.escape(base)}([0-9０-９]{{1,9}})", self._text) if base in self._text else []
+            self._used[base] = {int(number.translate(_WIDTH)) for number in found}
+        number = self._next.get(base, 1)
+        while number in self._used[base] or f"{base}{number}" in self._taken:
             number += 1
+        self._next[base] = number + 1
         return f"{base}{number}"
