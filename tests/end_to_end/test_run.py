@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import textwrap
 from itertools import pairwise
 from pathlib import Path
 
@@ -131,3 +132,15 @@ def test_a_second_window_length_gets_its_own_shards(tmp_path: Path, reference: R
     assert result["shards"][0]["tokens"] == result["shards"][1]["tokens"]
     assert {**result["shards"][1]} == {**reference.balance["shards"][0]}
     assert result["stages"][-1]["out"] == reference.balance["stages"][-1]["out"]
+
+
+@pytest.mark.smoke
+def test_readme_snippets_run(reference: Reference) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    snippets = [textwrap.dedent(part.partition("```")[0]) for part in readme.split("```python\n")[1:]]
+    assert len(snippets) == 2
+    for snippet in snippets:
+        code = snippet.replace("data-samples/workspace", str(reference.site.workspace))
+        done = subprocess.run([LEXMILL.with_name("python"), "-c", code], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip()

@@ -73,6 +73,22 @@ def test_a_part_that_is_damaged_is_made_again(tmp_path: Path, runner: Runner) ->
     assert made(log) == [1]
 
 
+def killed_in_between(target: Target, text: str, log: Path) -> Receipt:
+    """What a worker that is killed while it writes leaves, and the part made by another."""
+    target.folder.path.mkdir(parents=True, exist_ok=True)
+    (target.folder.path / f".part-{target.number:05d}.parquet.abc.tmp").write_bytes(b"half")
+    return write(target, text, log)
+
+
+def test_half_written_files_of_the_killed_are_swept(tmp_path: Path, runner: Runner) -> None:
+    folder = StageFolder(tmp_path / "stage")
+    runner.run_stage("stage", folder, killed_in_between, tasks(tmp_path / "log", "a", "b"), "fp")
+    assert sorted(path.name for path in folder.path.rglob("*") if path.is_file() and path.suffix != ".json") == [
+        "part-00000.parquet",
+        "part-00001.parquet",
+    ]
+
+
 def test_a_failure_is_tried_once_more(tmp_path: Path, runner: Runner) -> None:
     log = tmp_path / "log"
     manifest = runner.run_stage("stage", StageFolder(tmp_path / "stage"), fail_once, [PartTask(0, "k", (log,))], "fp")

@@ -220,6 +220,7 @@ def run(job: Job) -> dict[str, Any]:
         )
         tasks.append(PartTask(number, key, arguments, sum(piece.weight for piece in pieces)))
     manifest = job.runner.run_stage("ingest", job.workspace.stage("ingest"), ingest_part, tasks, fingerprint)
+    files.sweep(job.workspace.lineage)
     kept = {part_name(task.number) for task in tasks}
     for path in job.workspace.lineage.glob("part-*.parquet"):
         if path.name not in kept:

@@ -160,6 +160,7 @@ class Runner:
         missing = [task for task in tasks if task.number not in receipts]
         receipts |= self._run(name, folder.next, function, missing, timing)
         done = make_manifest(name, self.version, fingerprint, [receipts[task.number] for task in tasks])
+        files.sweep(folder.next.path)
         files.write_json(folder.next.path / "manifest.json", done)
         swap(folder)
         return done

@@ -181,6 +181,12 @@ def copy(source: Path, target: Path) -> None:
             shutil.copyfileobj(raw, out, 1 << 20)
 
 
+def sweep(folder: Path) -> None:
+    """Remove half-written files that killed processes left in ``folder`` and below it; call it when nobody writes there."""
+    for path in folder.rglob(".*.tmp"):
+        remove(path)
+
+
 def remove(path: Path) -> None:
     """Remove a file or a folder with all that is in it; it is no error if there is none."""
     try:
