@@ -99,7 +99,7 @@ class _Free:
         self._next: dict[str, int] = {}
 
     def take(self, base: str, stem: bool) -> str:
-        """The next free form of ``base``: with one of the ten stems where ``stem`` asks for one and one is free, else numbered."""
+        """The next free form of ``base``: with one of the ten stems where ``stem`` asks and one is free, else numbered."""
         found = self._with_stem(base) if stem else None
         if found is None:
             found = self._numbered(base)
