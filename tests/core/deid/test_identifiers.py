@@ -1,5 +1,7 @@
 """Numbers: what is found among noise, what is left alone."""
 
+from collections.abc import Callable
+
 import pytest
 
 from lexmill.core.deid.detector import Detector
@@ -22,7 +24,38 @@ FOUND = [
     ("LAWYER_LICENCE", "执业证号⟦13301209910000001⟧"),
     ("TITLE_DEED", "浙（2018）杭州市不动产权第⟦0000123⟧号"),
 ]
+NUMBERS = [
+    ("ID_CARD", "110105208801012366"),
+    ("ID_CARD", "11010520880101023X"),
+    ("MOBILE", "13800001111"),
+    ("BANK_CARD", "6222000011112223"),
+]
+# How a number may be written: what is put between the groups of 3, 4, 4 and more digits.
+PARTED = ["\u00a0", "\u2009", "\u3000", "\u202f", "\u200b", "  ", ".", "·", "•", "－", "\u2011", ") (", "\n", "\r\n", " \n\u3000"]
+WRITTEN: dict[str, Callable[[str], str]] = {
+    "letters before": lambda number: f"Tel⟦{number}⟧",
+    "letters behind": lambda number: f"⟦{number}⟧abc",
+    "letters around": lambda number: f"ID⟦{number}⟧ok",
+    "each digit apart": lambda number: f"⟦{' '.join(number)}⟧",
+    "each digit apart, no-break": lambda number: "⟦" + "\u00a0".join(number) + "⟧",
+    "parenthesis inside": lambda number: f"⟦({number[:3]}){number[3:]}⟧",
+    "full parenthesis inside": lambda number: f"⟦（{number[:3]}）{number[3:]}⟧",
+    "parenthesis around": lambda number: f"（⟦{number}⟧）",
+    "late line break": lambda number: f"⟦{number[:-1]}\n{number[-1]}⟧",
+    "behind another": lambda number: f"⟦110105208801012366⟧⟦{number}⟧",
+    "before another": lambda number: f"⟦{number}⟧⟦110105208801012366⟧",
+}
+DIALLED = ["+86", "86-", "0086", "86", "+86 ", "(+86)"]
 LEFT = [
+    "第13800001111号",
+    "0.13800001111",
+    "1500\u2009\u200923\u2009\u200900\u2009\u200900\u2009\u20090",
+    "金额（元）\n1500\n2300000\n",
+    "编号1101052088010123690",
+    "两个号1380000111113900002222",
+    "×××13800001111.50",
+    "6222000011112223.00",
+    "13800\n\n001111",
     "（2019）京01民终1234号",
     "法释〔2020〕17号",
     "本金18833374.74元",
@@ -49,6 +82,54 @@ def test_found(entity: str, example: str, strict: Detector) -> None:
 @pytest.mark.parametrize("text", LEFT)
 def test_left_alone(text: str, strict: Detector) -> None:
     assert [span for span in strict.detect(text, "auto") if span.entity != "CASE_NUMBER"] == []
+
+
+@pytest.mark.parametrize(("entity", "number"), NUMBERS)
+@pytest.mark.parametrize("way", WRITTEN)
+def test_found_however_written(way: str, entity: str, number: str, strict: Detector) -> None:
+    text, spans = read_marks(f"被告的号码是{WRITTEN[way](number)}，已核实。")
+    found = strict.detect(text, "auto")
+    assert [(span.start, span.end) for span in found] == spans
+    assert entity in [span.entity for span in found]
+
+
+@pytest.mark.parametrize(("entity", "number"), NUMBERS)
+@pytest.mark.parametrize("link", PARTED)
+def test_found_however_parted(link: str, entity: str, number: str, strict: Detector) -> None:
+    text, spans = read_marks(f"被告的号码是⟦{link.join((number[:3], number[3:7], number[7:]))}⟧，已核实。")
+    assert [(span.start, span.end, span.entity) for span in strict.detect(text, "auto")] == [(*spans[0], entity)]
+
+
+@pytest.mark.parametrize(("entity", "number"), NUMBERS)
+@pytest.mark.parametrize("dialled", DIALLED)
+def test_found_behind_a_country_code(dialled: str, entity: str, number: str, strict: Detector) -> None:
+    text, (whole,) = read_marks(f"⟦被告的号码是{dialled}{number}，已核实。⟧")
+    start = text.index(number)
+    (span,) = strict.detect(text[slice(*whole)], "auto")
+    # The country code may be part of a mobile number.
+    assert start - len(dialled) <= span.start <= start
+    assert (span.end, span.entity) == (start + len(number), entity)
+
+
+@pytest.mark.parametrize("text", ["第⟦6222000011112223⟧号", "第⟦110105208801012366⟧号"])
+def test_a_check_digit_outweighs_an_ordinal(text: str, strict: Detector) -> None:
+    text, spans = read_marks(text)
+    assert [(span.start, span.end) for span in strict.detect(text, "auto")] == spans
+
+
+@pytest.mark.parametrize("numbers", ["⟦6222000011112223⟧⟦6222000033334441⟧", "⟦13800001111⟧⟦6222000033334441⟧⟦13800002222⟧"])
+def test_one_card_vouches_for_what_is_written_right_at_it(numbers: str, strict: Detector) -> None:
+    text, spans = read_marks(f"转入{numbers}后")
+    assert [(span.start, span.end) for span in strict.detect(text, "auto")] == spans
+
+
+def test_digits_that_cling_to_an_identity_number_go_with_it(strict: Detector) -> None:
+    text, spans = read_marks("转入⟦99911010520880101236600⟧后")
+    assert [(span.start, span.end, span.entity) for span in strict.detect(text, "auto")] == [(*spans[0], "ID_CARD")]
+
+
+def test_fields_part_numbers(strict: Detector) -> None:
+    assert strict.detect("本号13800\n\x1e\n001111", "auto") == []
 
 
 def test_a_list_shares_its_cue(strict: Detector) -> None:

@@ -13,9 +13,29 @@ FOUND = [
     ("卡6222 0000 1111 2223，", "BANK_CARD", "6222 0000 1111 2223"),
     ("致电138-0000-1111。", "MOBILE", "138-0000-1111"),
     ("手机13800001111号。", "MOBILE", "13800001111"),
-    ("１１０１０５　２０８８０１０１２３６６、１３８００００１１１１。", "MOBILE", "１３８００００１１１１"),
+    ("第6222000011112223号", "BANK_CARD", "6222000011112223"),
+    ("ID110105208801012366abc", "ID_CARD", "110105208801012366"),
+    ("卡A6222000011112223b", "BANK_CARD", "6222000011112223"),
+    ("0086110105208801012366", "ID_CARD", "110105208801012366"),
+    ("1101052088010123660001", "ID_CARD", "110105208801012366"),
+]
+PARTED = [" ", "\u00a0", "\u2009", "\u3000", "\u200b", "-", "\u2011", ".", "·", "•", ") (", "\n", "\r\n", "   "]
+SCRIPTS = [
+    "０１２３４５６７８９",
+    "𝟎𝟏𝟐𝟑𝟒𝟓𝟔𝟕𝟖𝟗",
+    "٠١٢٣٤٥٦٧٨٩",
+    "⓪①②③④⑤⑥⑦⑧⑨",
+    "₀₁₂₃₄₅₆₇₈₉",
+    "〇一二三四五六七八九",
+    "零壹贰叁肆伍陆柒捌玖",
+    "0一2三4五6七8九",
 ]
 NONE = [
+    "一二三四五六七八九〇一二三四五六七八",
+    "110105,208801,012366",
+    "110105208801012366.00元",
+    "6222000011112223.50",
+    "6222000011112223.00",
     "110105208801012369",  # wrong check digit
     "110105208802302361",  # 30 February
     "6222000011112222",
@@ -38,6 +58,23 @@ NONE = [
 def test_found(text: str, kind: str, value: str, strict: Detector) -> None:
     assert [(item.kind, text[item.start : item.end]) for item in find_valid_identifiers(text)] == [(kind, value)]
     assert find_valid_identifiers(mask(text, "auto", strict).text) == []
+
+
+@pytest.mark.parametrize(("kind", "number"), [("ID_CARD", "11010520880101023X"), ("BANK_CARD", "6222000011112223")])
+@pytest.mark.parametrize("link", PARTED)
+def test_found_however_parted(link: str, kind: str, number: str) -> None:
+    for groups in ((number[:6], number[6:14], number[14:]), tuple(number)):
+        value = link.join(groups)
+        assert [(item.kind, item.start, item.end) for item in find_valid_identifiers(f"号{value}。")] == [
+            (kind, 1, 1 + len(value))
+        ]
+
+
+@pytest.mark.parametrize(("kind", "number"), [("ID_CARD", "110105208801012366"), ("BANK_CARD", "6222000011112223")])
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_found_in_every_script(script: str, kind: str, number: str) -> None:
+    value = "".join(script[int(digit)] for digit in number)
+    assert [(item.kind, item.start, item.end) for item in find_valid_identifiers(f"号{value}。")] == [(kind, 1, 1 + len(value))]
 
 
 @pytest.mark.parametrize("text", NONE)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lexmill.core.deid.checks import CHECKS
 from lexmill.core.deid.spans import Span
-from lexmill.core.deid.tables import DeidTables, Identifier
+from lexmill.core.deid.tables import DeidTables, Entity, Identifier
 from lexmill.core.deid.zones import Zones
 
 # Full width to half width, and every dash to one; nothing changes its length.
@@ -29,6 +29,27 @@ _MAX_TOKENS = 8
 _MIN_VISIBLE = 6
 # The shortest number of all rules: five digits of a QQ number, or a plate of letters with two digits.
 _MIN_DIGITS = 2
+# What may stand between the digits of one number, written as escapes where it cannot be seen: blanks of any width, hyphens and
+# dashes, points, parentheses, and one line break. Two breaks, or the border of a field (U+001E), end every number.
+_LINK = (
+    "[ \\t\\u00a0\\u00ad\\u1680\\u2000-\\u200d\\u202f\\u205f\\u2060\\u3000\\ufeff()\\uff08\\uff09"
+    "\\-\\u2010-\\u2015\\u2212\\uff0d.\\uff0e\\u00b7\\u2022\\u2027\\u2219\\u30fb]"
+)
+_SCATTERED = re.compile(f"[0-9０-９](?:(?:{_LINK}{{0,3}}|{_LINK}{{0,3}}\r?\n{_LINK}{{0,3}})[0-9０-９XxＸｘ]){{10,}}")
+_GROUP = re.compile("[0-9０-９XxＸｘ]+")
+_BREAK = re.compile(f"{_LINK}*\r?\n{_LINK}*")
+_FIGURE = re.compile("[0-9０-９XxＸｘ]")
+_DIALLED = re.compile("(?:00)?86")
+# An amount goes on with a point and one or two digits.
+_DECIMALS = re.compile("[.．][0-9０-９]{1,2}(?![0-9０-９])")
+_AMOUNT = re.compile(r"[0-9０-９]{3}[.．][0-9０-９]{1,2}\Z")
+_ZERO_POINT = re.compile("(?<![0-9０-９])[0０][.．]\\Z")
+# The kinds that are known by their digits alone, and how many these are, the longest first.
+_ID_LENGTH = 18
+_CARD_LENGTHS = (19, 18, 17, 16)
+_MOBILE_LENGTH = 11
+# Groups of a number written in groups; a shorter one shows an amount, or figures of a table.
+_MIN_GROUP = 3
 
 
 class _Hit(NamedTuple):
@@ -48,6 +69,46 @@ class _Compiled(NamedTuple):
     after: str
 
 
+class _Figures(NamedTuple):
+    """The digits (and X) of a scattered run, folded, with the offset of each in the text."""
+
+    text: str
+    digits: str
+    places: tuple[int, ...]
+
+    def begins(self, at: int) -> bool:
+        """Whether no digit stands right before figure ``at``."""
+        return at == 0 or self.places[at - 1] + 1 < self.places[at] or self.digits[at - 1] == "X"
+
+    def ends(self, at: int) -> bool:
+        """Whether no digit stands right after the figure before ``at``."""
+        return at == len(self.digits) or self.places[at - 1] + 1 < self.places[at] or self.digits[at] == "X"
+
+    def span(self, low: int, high: int) -> tuple[int, int]:
+        """Where the figures ``low:high`` stand in the text, with a parenthesis before them that closes among them."""
+        start, end = self.places[low], self.places[high - 1] + 1
+        inside = self.text[start:end]
+        for opening, closing in ("()", "（）"):
+            if inside.count(closing) > inside.count(opening) and self.text[start - 1 : start] == opening:
+                return start - 1, end
+        return start, end
+
+    def is_one_number(self, low: int, high: int) -> bool:
+        """Whether the figures are grouped as one number is: not at all, each apart, or by three and more but for the last.
+
+        A line break counts for nothing, but a number broken by it does not begin its line: that would be a column of figures.
+        """
+        start, end = self.places[low], self.places[high - 1] + 1
+        written = self.text[start:end]
+        line = self.text[self.text.rfind("\n", 0, start) + 1 : start]
+        if ("\n" in written and not line.strip()) or _AMOUNT.search(written):
+            return False
+        return any(
+            len(groups) == 1 or set(groups) == {1} or min(groups[:-1]) >= _MIN_GROUP
+            for groups in (_groups(written), _groups(_BREAK.sub("", written)))
+        )
+
+
 class IdentifierScanner:
     """Finds numbers by the ``identifier`` rules and certificates by the ``certificate`` rules."""
 
@@ -65,10 +126,15 @@ class IdentifierScanner:
         ]
         self._uncued = [compiled for compiled in self._rules if compiled.rule.decision != "cue"]
         self._any_cue = re.compile("|".join(f"(?:{table.cue})" for table in rules.identifier if table.cue) or "(?!)")
+        self._by_digits = {
+            table.entity: (table, re.compile(table.form))
+            for table in reversed(rules.identifier)
+            if table.entity in ("ID_CARD", "BANK_CARD", "MOBILE") and table.decision != "cue"
+        }
         self._certificates = [(table, re.compile(table.pattern)) for table in rules.certificate]
 
     def find(self, text: str, zones: Zones) -> list[Span]:
-        """All identifiers, in order of their start; certificates may overlap them."""
+        """All identifiers, sorted and disjoint; then certificates, which may overlap them."""
         spans: list[Span] = []
         last: _Hit | None = None
         for match in _RUN.finditer(text):
@@ -78,6 +144,9 @@ class IdentifierScanner:
             for hit in self._in_run(text, match.start(), match.end(), last):
                 spans.append(Span(hit.start, hit.end, hit.rule.entity, hit.rule.id))
                 last = hit
+        for match in _SCATTERED.finditer(text):
+            spans += self._in_figures(_figures(text, *match.span()), zones)
+        spans = _join(spans)
         for table, pattern in self._certificates:
             if table.trigger in text:
                 spans += [
@@ -86,6 +155,87 @@ class IdentifierScanner:
                     if not zones.overlap(*found.span("id"))
                 ]
         return spans
+
+    def _in_figures(self, figures: _Figures, zones: Zones) -> Iterator[Span]:
+        """Identity numbers anywhere; cards and mobiles from a border to a border, a border being also another number."""
+        size = len(figures.digits)
+        hits: list[tuple[int, int, Entity]] = []
+        at = 0
+        while at <= size - _ID_LENGTH:
+            if self._is_valid("ID_CARD", figures, at, at + _ID_LENGTH):
+                hits.append((at, at + _ID_LENGTH, "ID_CARD"))
+                at += _ID_LENGTH
+            else:
+                at += 1
+        starts = {at for at in range(size) if figures.begins(at)} | {high for _, high, _ in hits}
+        starts |= {match.end() for match in _DIALLED.finditer(figures.digits) if match.start() in starts}
+        ends = {at for at in range(1, size + 1) if figures.ends(at)} | {low for low, _, _ in hits}
+        free = 0
+        for low in sorted(starts):
+            chain = self._chain(figures, low, ends, zones) if low >= free else ()
+            if any(entity == "BANK_CARD" for _, _, entity in chain):
+                hits += chain
+                free = chain[-1][1]
+        taken = bytearray(size + _MOBILE_LENGTH)
+        for low, high, _ in hits:
+            taken[low:high] = b"\1" * (high - low)
+        starts |= {high for _, high, _ in hits}
+        ends |= {low for low, _, _ in hits}
+        for low in sorted(starts):
+            high = low + _MOBILE_LENGTH
+            if high in ends and taken.find(1, low, high) < 0 and self._is_mobile(figures, low, high, zones):
+                hits.append((low, high, "MOBILE"))
+                taken[low:high] = b"\1" * _MOBILE_LENGTH
+        for low, high, entity in sorted(hits):
+            # Digits that cling to an identity number are no number of their own, a country code apart.
+            first, last = low, high
+            while first and not taken[first - 1] and not figures.begins(first):
+                first -= 1
+            while last < size and not taken[last] and not figures.ends(last):
+                last += 1
+            if _DIALLED.fullmatch(figures.digits, first, low):
+                first = low
+            yield Span(*figures.span(first, last), entity, self._by_digits[entity][0].id)
+
+    def _is_mobile(self, figures: _Figures, low: int, high: int, zones: Zones) -> bool:
+        if not self._is_valid("MOBILE", figures, low, high) or not figures.is_one_number(low, high):
+            return False
+        start, end = figures.span(low, high)
+        before = figures.text[max(0, start - 3) : start]
+        return not (before.endswith("第") or _ZERO_POINT.search(before) or zones.overlap(start, end))
+
+    def _chain(self, figures: _Figures, low: int, ends: set[int], zones: Zones) -> tuple[tuple[int, int, Entity], ...]:
+        """The cards and mobiles that stand one right after another from ``low`` to one of ``ends``; none if they do not."""
+        for length in (*_CARD_LENGTHS, _MOBILE_LENGTH):
+            high = low + length
+            if length == _MOBILE_LENGTH:
+                entity, fits = "MOBILE", self._is_mobile(figures, low, high, zones)
+            else:
+                entity, fits = "BANK_CARD", self._is_card(figures, low, high, zones)
+            if not fits:
+                continue
+            more = () if high in ends else self._chain(figures, high, ends, zones)
+            if more or high in ends:
+                return ((low, high, entity), *more)
+        return ()
+
+    def _is_card(self, figures: _Figures, low: int, high: int, zones: Zones) -> bool:
+        return (
+            self._is_valid("BANK_CARD", figures, low, high)
+            and figures.is_one_number(low, high)
+            and not zones.overlap(*figures.span(low, high))
+        )
+
+    def _is_valid(self, entity: Entity, figures: _Figures, low: int, high: int) -> bool:
+        """Whether the figures have the form and the check digit of ``entity`` and are no amount."""
+        if entity not in self._by_digits or high > len(figures.digits):
+            return False
+        rule, form = self._by_digits[entity]
+        digits = figures.digits[low:high]
+        if form.fullmatch(digits) is None or (rule.check and not CHECKS[rule.check](digits)):
+            return False
+        end = figures.places[high - 1] + 1
+        return _DECIMALS.match(figures.text, end) is None and not figures.text.startswith(_UNITS, end)
 
     def _in_run(self, text: str, start: int, end: int, last: _Hit | None) -> Iterator[_Hit]:
         folded = text[start:end].translate(_FOLD)
@@ -168,6 +318,33 @@ class IdentifierScanner:
             low = low + len(head.rstrip("×"))
             before = text[max(0, low - _CUE_REACH) : low]
         return before
+
+
+def _figures(text: str, start: int, end: int) -> _Figures:
+    places = tuple(match.start() for match in _FIGURE.finditer(text, start, end))
+    return _Figures(text, "".join(text[place] for place in places).translate(_FOLD).upper(), places)
+
+
+def _join(spans: list[Span]) -> list[Span]:
+    """Sorted, disjoint spans: those that overlap become one, with the entity and rule of the longest, or of the first."""
+    joined: list[Span] = []
+    longest = 0
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        length = span.end - span.start
+        if joined and span.start < joined[-1].end:
+            last = joined[-1]
+            label = span if length > longest else last
+            joined[-1] = Span(last.start, max(last.end, span.end), label.entity, label.rule)
+            longest = max(longest, length)
+        else:
+            joined.append(span)
+            longest = length
+    return joined
+
+
+def _groups(written: str) -> list[int]:
+    """The sizes of the groups of figures in ``written``."""
+    return [len(group) for group in _GROUP.findall(written)]
 
 
 def _last(cue: re.Pattern[str] | None, before: str) -> int:

@@ -1,28 +1,40 @@
 """The second look at masked text, by code of its own: nothing here is shared with the detector."""
 
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import NamedTuple
 
-_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _MIN_NAME = 3
-# Eleven digits or more, with single blanks or dashes: all else is passed over at the speed of one search.
-_RUN = re.compile("[0-9０-９](?:[ \\-－]?[0-9０-９]){10,}[XxＸｘ]?")
+# Digits that Unicode does not class as decimal: Chinese numerals, plain and of accounts, and figures in circles or raised.
+_NUMERALS = {
+    char: str(value)
+    for value, chars in enumerate(("〇零○", "一壹", "二贰貳", "三叁參", "四肆", "五伍", "六陆陸", "七柒", "八捌", "九玖"))
+    for char in chars
+}
+_FIGURE = (
+    rf"[\d{''.join(_NUMERALS)}\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089"
+    r"\u2460-\u2468\u2474-\u247c\u24ea\u24f5-\u24fd\u2776-\u277e]"
+)
+# Up to four characters that are no letter and no digit may part two figures, line breaks among them; commas, quotes and the like
+# do not, for they part numbers, and U+001E parts fields.
+_BLANK = r"[^\w\x1e,;:!?/\\%*+=<>@#$&|~\"'，、；：。！？／％×《》“”‘’…【】\[\]〔〕]"
+_RUN = re.compile(rf"{_FIGURE}(?:{_BLANK}{{0,4}}{_FIGURE}){{10,}}(?:{_BLANK}{{0,4}}[XxＸｘ])?")
+_PART = re.compile(rf"(?:{_FIGURE}|[XxＸｘ])+")
+_ID_CARD = re.compile(r"(?=([1-9][0-9]{5}(?:1[89]|20)[0-9]{2}[01][0-9][0-3][0-9][0-9]{3}[0-9X]))")
+_CARD_LENGTHS = (19, 18, 17, 16)
+# A mobile is known by its form alone, so it needs clean borders; its groups may be parted by one blank or dash.
+_MOBILE = re.compile(r"(?<![0-9A-Za-z.-])1[3-9][0-9][ -]?[0-9]{4}[ -]?[0-9]{4}(?![0-9A-Za-z]|[.-][0-9])")
+_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 # What is looked at around a run.
 _BEFORE, _AFTER = 8, 4
-# Groups may be parted by one blank or dash.
-_GAP = "[ -]?"
-_ID_CARD = re.compile(
-    rf"(?<![0-9A-Za-z.])[1-9][0-9]{{5}}{_GAP}(?:1[89]|20)[0-9]{{2}}{_GAP}[01][0-9]{_GAP}?[0-3][0-9]{_GAP}[0-9]{{3}}[0-9Xx](?![0-9A-Za-z]|\.[0-9])"
-)
-_BANK_CARD = re.compile(
-    rf"(?<![0-9A-Za-z.-])62[0-9]{{2}}(?:{_GAP}[0-9]{{4}}){{3}}(?:{_GAP}[0-9]{{1,3}})?(?![0-9A-Za-z]|[.-][0-9])"
-)
-_MOBILE = re.compile(rf"(?<![0-9A-Za-z.-])1[3-9][0-9]{_GAP}[0-9]{{4}}{_GAP}[0-9]{{4}}(?![0-9A-Za-z]|[.-][0-9])")
 # What stands before numbers that are none of ours, and after amounts.
-_OTHER = re.compile(r"(?:(?:第|合同|编号|文号|批号|书号|案号|标准|页|条|款|字)[^0-9]{0,2}|[初终再执监申特破抗撤催保辖赔调])\Z")
-_UNIT = re.compile(r"[ ]?(?:元|万|亿|%|％|号令)")
+_SERIAL = r"合同|编号|文号|批号|书号|案号|标准|页|条|款|字"
+_OTHER = re.compile(rf"(?:(?:第|{_SERIAL})[^0-9]{{0,2}}|[初终再执监申特破抗撤催保辖赔调])\Z")
+_NO_CARD = re.compile(rf"(?:{_SERIAL})[^0-9]{{0,2}}\Z")
+_UNIT = re.compile(r"[ ]?(?:元|万|亿|%|％|号令)|[.．]\d{1,2}(?!\d)")
+_AMOUNT = re.compile(r"\d{14}[.．]\d{1,2}\Z")
 _WEIGHTS = tuple(pow(2, 17 - i, 11) for i in range(17))
 
 
@@ -34,8 +46,9 @@ class Identifier(NamedTuple):
     kind: str
 
 
-def _digits(value: str) -> str:
-    return value.replace(" ", "").replace("-", "").upper()
+def _fold(char: str) -> str:
+    value = unicodedata.digit(char, None)
+    return _NUMERALS.get(char, "X") if value is None else str(value)
 
 
 def _is_id_card(value: str) -> bool:
@@ -50,6 +63,8 @@ def _is_id_card(value: str) -> bool:
 
 def _is_bank_card(value: str) -> bool:
     """ISO/IEC 7812-1: the Luhn sum is a multiple of ten."""
+    if not value.startswith("62") or not value.isdigit():
+        return False
     total = 0
     for place, char in enumerate(reversed(value)):
         figure = int(char) * (1 + place % 2)
@@ -58,26 +73,51 @@ def _is_bank_card(value: str) -> bool:
 
 
 def find_valid_identifiers(text: str) -> list[Identifier]:
-    """Identity numbers and 62… bank cards with a right check digit, and mobile numbers with clean borders, sorted."""
-    found = []
+    """Identity numbers and 62… bank cards with a right check digit, and mobile numbers with clean borders, sorted.
+
+    Identity numbers are found in figures of any script, whatever they are grouped by and whatever figures go on before and after;
+    bank cards are whole groups of figures.
+    """
+    found: list[Identifier] = []
     for run in _RUN.finditer(text):
+        found += _in_figures(text, run.start(), run.end())
         low = max(0, run.start() - _BEFORE)
         folded = text[low : run.end() + _AFTER].translate(_WIDTH)
-        found += [item._replace(start=low + item.start, end=low + item.end) for item in _find_in_run(folded)]
+        found += [Identifier(low + start, low + end, "MOBILE") for start, end in _mobiles(folded)]
     return sorted(found)
 
 
-def _find_in_run(folded: str) -> list[Identifier]:
-    found = [Identifier(*match.span(), "ID_CARD") for match in _ID_CARD.finditer(folded) if _is_id_card(_digits(match.group()))]
-    taken = {item.start for item in found}
-    for pattern, kind in ((_BANK_CARD, "BANK_CARD"), (_MOBILE, "MOBILE")):
-        for match in pattern.finditer(folded):
-            if match.start() in taken or _OTHER.search(folded, max(0, match.start() - 6), match.start()):
+def _in_figures(text: str, start: int, end: int) -> Iterator[Identifier]:
+    parts = [part.span() for part in _PART.finditer(text, start, end)]
+    places = [place for part in parts for place in range(*part)]
+    figures = "".join(_fold(text[place]) for place in places)
+    free = 0
+    for match in _ID_CARD.finditer(figures):
+        low, high = match.span(1)
+        if low >= free and _is_id_card(match.group(1)) and not _UNIT.match(text, places[high - 1] + 1):
+            yield Identifier(places[low], places[high - 1] + 1, "ID_CARD")
+            free = high
+    starts = {part[0] for part in parts}
+    ends = {part[1] for part in parts}
+    free = 0
+    for low, place in enumerate(places):
+        if place not in starts or low < free or _NO_CARD.search(text, max(0, place - 6), place):
+            continue
+        for length in _CARD_LENGTHS:
+            high = low + length
+            if high > len(places) or places[high - 1] + 1 not in ends or not _is_bank_card(figures[low:high]):
                 continue
-            if _UNIT.match(folded, match.end()) or (kind == "BANK_CARD" and not _is_bank_card(_digits(match.group()))):
-                continue
-            found.append(Identifier(*match.span(), kind))
-    return found
+            end = places[high - 1] + 1
+            if not _UNIT.match(text, end) and not _AMOUNT.search(text, place, end):
+                yield Identifier(place, end, "BANK_CARD")
+                free = high
+                break
+
+
+def _mobiles(folded: str) -> Iterator[tuple[int, int]]:
+    for match in _MOBILE.finditer(folded):
+        if not _OTHER.search(folded, max(0, match.start() - 6), match.start()) and not _UNIT.match(folded, match.end()):
+            yield match.span()
 
 
 def has_name(names: Iterable[str], texts: Iterable[str]) -> bool:
