@@ -78,13 +78,13 @@ def test_damage_is_mended(copied: Site, reference: Reference, victim: str, damag
         data = bytearray()
     else:
         data[len(data) // 2] ^= 255
+    path.unlink()  # published files are read-only
     path.write_bytes(bytes(data))
-    # A flipped byte of equal length is seen when the part is read again: force that by asking for another window length and back.
-    copied.run(settings=("tokenize.seed=1",) if damage == "flip" and "filter" in victim else ())
-    done = copied.run(settings=("dedup.threshold=0.81",) if damage == "flip" and "ingest" in victim else ())
+    # A flipped byte leaves the size as it was: it is seen when a later stage reads the part, which a changed setting makes it do.
+    read_again = {"ingest": ("dedup.threshold=0.81",), "filter": ("tokenize.seed=1",)}
+    done = copied.run(settings=read_again.get(path.parent.name, ()) if damage == "flip" else ())
+    assert "damaged" in done.stderr
     copied.run()
-    if damage != "flip":
-        assert "damaged" in done.stderr or "damaged" in copied.run().stderr or digests(copied) == reference.digests
     assert {path: sha for path, sha in digests(copied).items() if path.startswith("runs/")} == {
         path: sha for path, sha in reference.digests.items() if path.startswith("runs/")
     }

@@ -1,6 +1,6 @@
 """Stage dedup: signatures, candidates from sorted bands, verdicts by exact Jaccard, a ledger row with the twin for every copy.
 
-Steps, each a folder of Parquet parts under ``runs/<run>/work/``::
+Steps, each a folder of Parquet parts (``Workspace.work``)::
 
     dedup.signatures   one a part      comparison copy → exact hash, case key, MinHash signature
     dedup.bands        one a part      (band, hash, case key, row), sorted, a row group a band
