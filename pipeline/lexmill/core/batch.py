@@ -1,6 +1,5 @@
 """What a stage makes of a batch of documents: the kept ones, a ledger row for every other, and the stage's own tallies."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,10 +59,6 @@ class Ledger:
     def table(self) -> pa.Table:
         """All rows so far, in the order added."""
         return pa.Table.from_pylist(self.rows, schema=LEDGER)
-
-    def by_rule(self) -> Counter[str]:
-        """Documents by ``action.rule``."""
-        return Counter(f"{row['action']}:{row['rule']}" for row in self.rows)
 
 
 def n_bytes(text: str) -> int:
