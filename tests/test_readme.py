@@ -3,19 +3,28 @@
 import re
 from pathlib import Path
 
+import typer
+
+import lexmill.cli  # noqa: F401 (registers the commands)
 from lexmill import errors
-from lexmill.cli import app, rules_app
+from lexmill.cli.base import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def commands_of(group: typer.Typer, prefix: str = "") -> set[str]:
+    inner = [
+        commands_of(child.typer_instance, f"{prefix}{child.name} ")
+        for child in group.registered_groups
+        if child.typer_instance is not None
+    ]
+    return {f"{prefix}{command.name}" for command in group.registered_commands}.union(*inner)
+
+
 def test_every_command_is_in_the_table() -> None:
-    commands = {command.name for command in app.registered_commands} | {
-        f"rules {command.name}" for command in rules_app.registered_commands
-    }
-    named = set(re.findall(r"^\| `lexmill ((?:rules )?[a-z]+)", README, re.MULTILINE))
-    assert named == commands
+    named = set(re.findall(r"^\| `lexmill ([a-z-]+(?: (?!CONFIG)[a-z-]+)?)", README, re.MULTILINE))
+    assert named == commands_of(app)
 
 
 def test_every_exit_code_is_told() -> None:
