@@ -6,6 +6,7 @@ from typing import Any
 
 from presidio_analyzer import EntityRecognizer
 
+from lexmill.core.deid.article4 import SensitiveScanner
 from lexmill.core.deid.recognizers import LANGUAGE, ROLE_KEY, RULE_KEY, build_engine
 from lexmill.core.deid.rules import DeidRules
 from lexmill.core.deid.spans import Span
@@ -29,6 +30,7 @@ class Detector:
         self.policy: Policy = by_name[policy]
         self.engine: Any = build_engine(rules, recognizers)
         self.surrogates = Surrogates(rules)
+        self.sensitive = SensitiveScanner(rules)
         self._readings: dict[str, Reading] = {doc_type: table for table in rules.reading for doc_type in table.doc_types}
         self._roles = frozenset(self.policy.mask_roles)
         # A surname that is a common word counts for nothing by its place alone.
