@@ -101,8 +101,9 @@ def measure(texts: pa.Array | pa.ChunkedArray) -> pa.Table:
     """Measure every text (string or large_string; null counts as empty): one row a text, one column a name of ``METRICS``.
 
     Counts are int64, all else float64. ``repetition`` is the share of positions whose 10-gram occurred before (Gopher,
-    arXiv 2112.11446, table A1, on characters instead of words); a run of x or of one mark or symbol counts as one character there, because forms are full of blanks to fill in. It looks at the first 1,048,576 visible characters, ``duplicate_lines``
-    at the first 131,072 lines.
+    arXiv 2112.11446, table A1, on characters instead of words); a run of x or of one mark or symbol counts as one character
+    there, because forms are full of blanks to fill in. It looks at the first 1,048,576 visible characters, ``duplicate_lines`` at
+    the first 131,072 lines.
     """
     offsets, data = buffers(texts)
     values = np.zeros((len(METRICS), len(offsets) - 1), np.float64)
