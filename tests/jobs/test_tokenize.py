@@ -78,7 +78,8 @@ def test_bounds_on_files_and_memory_change_shards_but_no_document(make_job: Make
 
 
 def test_every_piece_says_which_characters_it_stands_for(make_job: MakeJob) -> None:
-    job = make_job("a", records(60), "tokenize.bos=true", "tokenize.repeat_heading=30", "tokenize.seq_lens=[128, 200]")
+    titled = [{**record, "text": f"短文第{n}篇\n{record['text']}"} for n, record in enumerate(records(60))]
+    job = make_job("a", titled, "tokenize.bos=true", "tokenize.repeat_heading=30", "tokenize.seq_lens=[128, 200]")
     filtered = prepared(job)
     manifest = tokenize.run(job, filtered)
     tokenizer = load("deepseek")
