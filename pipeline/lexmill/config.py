@@ -108,6 +108,8 @@ class Dedup(_Section):
 
     enabled: bool = True
     threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
+    prefer: Literal["best", "first"] = "best"
+    keep: Literal["all", "latest"] = "all"
 
 
 class Deidentify(_Section):
