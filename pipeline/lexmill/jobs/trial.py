@@ -32,7 +32,7 @@ def dry_run(config: Config, size: int, seed: int) -> dict[str, Any]:
 
 
 def calibrate(config: Config, out: Path, size: int, seed: int, tail: float) -> list[Proposal]:
-    """Propose bounds that ``tail`` of each type's documents lie beyond, and write them as an overlay ``out``/quality/calibrated.toml.
+    """Propose bounds that ``tail`` of each type's documents lie beyond, and write the overlay ``out``/quality/calibrated.toml.
 
     Raises ConfigError where ``out`` holds that file already, RuleError where what was written does not prove itself (a bug).
     """

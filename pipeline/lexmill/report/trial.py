@@ -17,34 +17,39 @@ table { border-collapse: collapse; margin: .6em 0 } th, td { border: 1px solid #
 td.n { text-align: right; font-variant-numeric: tabular-nums } details { margin: .4em 0 } summary { cursor: pointer }
 .drop, .quarantine { color: #a00 } .tag { color: #666 } blockquote { margin: .3em 0; padding: .3em .8em; background: #f6f6f6 }
 </style>
+{%- macro row(group, part, whole) -%}
+<tr><td>{{ group }}<td class="n">{{ number(part.docs) }}<td class="n">{{ "{:.2%}".format(part.docs / whole.docs) }}
+<td class="n">{{ number(part.chars) }}<td class="n">{{ number(part.tokens) }}<td class="n">{{ number(whole.docs) }}</tr>
+{%- endmacro -%}
+{%- set head = ["来源/类型", "件", "占比", "字", "词元（估计）", "共计（件）"] -%}
 <h1>质量规则试运行</h1>
-<p>抽样 {{ found.sampled }} 件（seed {{ found.seed }}）；数字按来源和类型推算到全部文件，词元数由 {{ found.tokenizer }} 的样本估计。没有删除任何文件。</p>
+<p>抽样 {{ found.sampled }} 件（seed {{ found.seed }}）；数字按来源和类型推算到全部文件，
+词元数由 {{ found.tokenizer }} 的样本估计。没有删除任何文件。</p>
 <h2>将离开的文件</h2>
-<table><tr><th>来源/类型<th>件<th>占比<th>字<th>词元（估计）<th>共计（件）</tr>
-{%- for group, all in found.groups.items() %}{% set gone = found.leaving.get(group, none_left) %}
-<tr><td>{{ group }}<td class="n">{{ "{:,}".format(gone.docs) }}<td class="n">{{ "{:.2%}".format(gone.docs / all.docs if all.docs else 0) }}
-<td class="n">{{ "{:,}".format(gone.chars) }}<td class="n">{{ "{:,}".format(gone.tokens) }}<td class="n">{{ "{:,}".format(all.docs) }}</tr>
+<table><tr>{% for name in head %}<th>{{ name }}{% endfor %}</tr>
+{%- for group, whole in found.groups.items() %}
+{{ row(group, found.leaving.get(group, none_left), whole) }}
 {%- endfor %}</table>
 <h2>每条规则</h2>
 {% for rule in found.rules %}
 <h3 id="{{ rule.rule }}">{{ rule.rule }} <small class="{{ rule.effect }}">{{ rule.effect }}{% if rule.effect != rule.action %}
 （规则写的是 {{ rule.action }}，误删率未测或超限）{% endif %}</small></h3>
 <p>{{ rule.why }} 误删率：{{ "未测" if rule.false_drop_rate is none else "{:.2%}".format(rule.false_drop_rate) }}。
-{% if rule.effect != "tag" %}只因它而离开：{{ "{:,}".format(rule.alone) }} 件。{% endif %}</p>
-<table><tr><th>来源/类型<th>件<th>占比<th>字<th>词元（估计）</tr>
+{% if rule.effect != "tag" %}只因它而离开：{{ number(rule.alone) }} 件。{% endif %}</p>
+<table><tr>{% for name in head %}<th>{{ name }}{% endfor %}</tr>
 {%- for group, hit in rule.hits.items() %}
-<tr><td>{{ group }}<td class="n">{{ "{:,}".format(hit.docs) }}<td class="n">{{ "{:.2%}".format(hit.docs / found.groups[group].docs) }}
-<td class="n">{{ "{:,}".format(hit.chars) }}<td class="n">{{ "{:,}".format(hit.tokens) }}</tr>
+{{ row(group, hit, found.groups[group]) }}
 {%- endfor %}</table>
 <details><summary>{{ rule.examples | length }} 例（已去标识化）</summary>
 {%- for example in rule.examples %}
-<p><code>{{ example.doc_id }}</code> {{ example.source }}/{{ example.doc_type }}，值 {{ example.value }}</p><blockquote>{{ example.text }}</blockquote>
+<p><code>{{ example.doc_id }}</code> {{ example.source }}/{{ example.doc_type }}，值 {{ example.value }}</p>
+<blockquote>{{ example.text }}</blockquote>
 {%- endfor %}</details>
 {% endfor %}
 <h2>规则的重叠</h2>
 <table><tr><th>规则<th>规则<th>同时命中（件）<th>占前者<th>占后者</tr>
 {%- for pair in found.overlap %}
-<tr><td>{{ pair.rules[0] }}<td>{{ pair.rules[1] }}<td class="n">{{ "{:,}".format(pair.docs) }}
+<tr><td>{{ pair.rules[0] }}<td>{{ pair.rules[1] }}<td class="n">{{ number(pair.docs) }}
 <td class="n">{{ "{:.0%}".format(pair.shares[0]) }}<td class="n">{{ "{:.0%}".format(pair.shares[1]) }}</tr>
 {%- endfor %}</table>
 </html>
@@ -55,11 +60,12 @@ _NOTHING = {"sampled": 0, "docs": 0, "chars": 0, "tokens": 0}
 
 def page(found: Mapping[str, Any]) -> str:
     """The findings of ``core.quality.trial.try_rules`` as one HTML page that needs nothing else."""
-    return Environment(autoescape=True).from_string(_PAGE).render(found=found, none_left=_NOTHING)
+    template = Environment(autoescape=True).from_string(_PAGE)
+    return template.render(found=found, none_left=_NOTHING, number="{:,}".format)
 
 
 def show(found: Mapping[str, Any], console: Console, n_examples: int) -> None:
-    """Print what would leave, what each rule hits by source and type, where rules overlap, and ``n_examples`` excerpts of each."""
+    """Print what would leave, what each rule hits, where rules overlap, and ``n_examples`` excerpts of each."""
     console.print(
         f"{found['sampled']:,} documents looked at (seed {found['seed']}); numbers are extrapolated to all; nothing is removed"
     )
@@ -68,10 +74,9 @@ def show(found: Mapping[str, Any], console: Console, n_examples: int) -> None:
             console.print(table)
     for rule in found["rules"]:
         for example in rule["examples"][:n_examples]:
+            group = f"{example['source']}/{example['doc_type']}"
             console.print(
-                f"{rule['rule']} {example['doc_id']} {example['source']}/{example['doc_type']} {example['value']}: {example['text']}",
-                markup=False,
-                highlight=False,
+                f"{rule['rule']} {example['doc_id']} {group} {example['value']}: {example['text']}", markup=False, highlight=False
             )
 
 

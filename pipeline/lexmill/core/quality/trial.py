@@ -27,7 +27,7 @@ def try_rules(
     """Ask every rule about every document of a sample (schema DOCUMENT, masked); nothing is removed.
 
     ``weights`` (float64[n]) say for how many documents each stands, ``tokens_a_byte`` how many tokens a byte of each type makes.
-    Returns plain values: ``groups`` (documents, characters, tokens by source/type), ``rules`` (every rule that hits: what it hits by
+    Returns plain values: ``groups`` (documents, characters, tokens by source/type), ``rules`` (every rule that hits: what by
     group, how many documents leave by no other rule, up to 20 excerpts), ``overlap`` (documents that two removing rules both hit)
     and ``leaving`` (what would leave in all, by group). Numbers are estimates wherever a weight is above 1.
     """
