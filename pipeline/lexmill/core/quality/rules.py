@@ -83,6 +83,11 @@ class Bound(Judgement):
             raise ValueError("`min` is above `max`: nothing would be left")
         return self
 
+    @property
+    def interval(self) -> str:
+        """The bounds as people write them."""
+        return ", ".join(f"{side} {value:g}" for side, value in (("≥", self.min), ("≤", self.max)) if value is not None)
+
     def hits(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which ``values`` are out of bounds."""
         return (values < (-np.inf if self.min is None else self.min)) | (values > (np.inf if self.max is None else self.max))
@@ -159,6 +164,12 @@ class QualityRules(Rulebook):
                 if found:
                     spans.setdefault(number, []).extend(found)
         return {number: _merged(found) for number, found in sorted(spans.items())}
+
+    def first_phrase(self, text: str, rule: Phrase) -> int | None:
+        """Where ``rule`` first occurs in ``text`` (code points)."""
+        starts = [at for phrase in rule.phrases if (at := text.find(phrase)) >= 0]
+        starts += [match.start() for pattern in rule.patterns if (match := re.search(pattern, text))]
+        return min(starts, default=None)
 
     @property
     def all(self) -> tuple[Judgement, ...]:
