@@ -26,6 +26,7 @@ from lexmill.core.review.verdicts import BAD, ITEM, Terms, Verdict, assign, deci
 from lexmill.errors import ConfigError, GateError, InputError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
+from lexmill.jobs.recognizers import RecognizerKey, recognizer_key
 from lexmill.jobs.resources import detector_for
 from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, DOCUMENT_RAW, LEDGER
 from lexmill.store import files, reviews
@@ -210,11 +211,12 @@ def _collect(
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """The chosen documents as reviewers may see them, by (stage that dropped it, doc_id)."""
     policy = job.config.deidentify.policy if job.config.deidentify.enabled else None
+    recognizers = recognizer_key(job.config)
     tasks = []
     for part in sorted({item.part for item in chosen}):
         mine = tuple((item.stage, item.doc_id) for item in chosen if item.part == part)
         inputs = {stage: (job.workspace.stage(stage), manifests[stage]["parts"][part]) for stage in _REVIEWED}
-        arguments = (mine, inputs, policy, job.config.rule_folders, job.rules.digests)
+        arguments = (mine, inputs, policy, recognizers, job.config.rule_folders, job.rules.digests)
         tasks.append(PartTask(part, digest(fingerprint, part, mine), arguments, len(mine)))
     folder = job.workspace.work("review.collect")
     # Parts that hold nothing of the sample have no task: the numbers of the others must follow one another.
@@ -232,11 +234,12 @@ def collect_part(
     chosen: Sequence[tuple[str, str]],
     inputs: Mapping[str, tuple[StageFolder, Mapping[str, Any]]],
     policy: str | None,
+    recognizers: RecognizerKey,
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
 ) -> Receipt:
     """The texts of the chosen documents of one part, masked, with the spans that were masked in them."""
-    detector = None if policy is None else detector_for(overlays, digests, policy)
+    detector = None if policy is None else detector_for(overlays, digests, policy, recognizers)
     before = _REVIEWED[_DEIDENTIFY - 1]
     rows: list[dict[str, Any]] = []
     for stage in sorted({stage for stage, _ in chosen}):
