@@ -101,6 +101,7 @@ class Ingest(_Section):
     max_depth: Annotated[int, Field(ge=0, le=16)] = 3
     max_members: Annotated[int, Field(ge=1)] = 100_000
     max_pages: Annotated[int, Field(ge=1)] = 10_000
+    max_seconds: Annotated[int, Field(ge=1, le=86_400)] = 120
 
 
 class Dedup(_Section):
