@@ -4,8 +4,8 @@
 
     audit/000001.json   {number, time, kind, subject, files: {path: sha256}, previous, digest}
 
-An entry's ``digest`` covers everything else in it, ``previous`` is that of the entry before (64 zeros for the first). Whoever keeps
-the last digest elsewhere (``audit verify`` prints it) can prove later that no entry was changed, added in between, or taken away.
+An entry's ``digest`` covers everything else in it, ``previous`` is that of the entry before (64 zeros for the first). Whoever
+keeps the last digest elsewhere (``audit verify`` prints it) can prove later that no entry was changed, added or taken away.
 """
 
 import time
