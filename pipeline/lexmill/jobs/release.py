@@ -1,6 +1,6 @@
 """Release: the shards are scanned once more as a trainer would read them, then published; ``latest.json`` is written last."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from lexmill.store.stages import Receipt, StageFolder, Target
 
 ROW_GROUP = 256  # sequences decoded at a time
 _SCAN = pa.schema([("doc_id_low63", pa.int64()), ("kind", pa.string())])
+UNPACKED = "documents"  # where the shards with a document a row stand
+_SUMS = ("documents", "tokens", "headings", "sequences", "padding", "cut")
 PUBLIC = 0o644
 IMMUTABLE = 0o444  # what is published is never changed in place
 
@@ -34,9 +36,9 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         _scan(job, tokenized, tokenizer)
     shards = [
         {
-            "path": f"tokens/{extra['seq_len']}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
+            "path": f"tokens/{extra['seq_len'] or UNPACKED}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
             **{name: entry[name] for name in ("sha256", "bytes", "rows")},
-            **{name: extra[name] for name in ("seq_len", "documents", "tokens", "sequences", "padding", "cut")},
+            **{name: extra[name] for name in ("seq_len", *_SUMS, "cuts")},
         }
         for entry, extra in zip(tokenized["parts"], tokenized["extra"], strict=True)
     ]
@@ -64,6 +66,7 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             for name, manifest in manifests.items()
         },
         "tokens": _tokens(job),
+        "windows": _windows(shards),
         "shards": shards,
         "text": texts,
     }
@@ -85,6 +88,26 @@ def _tokens(job: Job) -> dict[str, int]:
         for group, number in extra["tokens_by_group"].items():
             tokens[group] = tokens.get(group, 0) + number
     return dict(sorted(tokens.items()))
+
+
+def _windows(shards: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row a window length (``seq_len`` null: a document a row): sums over its shards, and rates."""
+    rows = []
+    for seq_len in dict.fromkeys(shard["seq_len"] for shard in shards):
+        mine = [shard for shard in shards if shard["seq_len"] == seq_len]
+        sums = {name: sum(shard[name] for shard in mine) for name in _SUMS}
+        positions = sums["tokens"] + sums["padding"]
+        rows.append(
+            {
+                "seq_len": seq_len,
+                "shards": len(mine),
+                **sums,
+                "cuts": {kind: sum(shard["cuts"][kind] for shard in mine) for kind in mine[0]["cuts"]},
+                "padding_share": round(sums["padding"] / positions, 6) if positions else 0.0,
+                "cut_share": round(sums["cut"] / sums["documents"], 6) if sums["documents"] else 0.0,
+            }
+        )
+    return rows
 
 
 def _is_published(folder: Path, body: Mapping[str, Any], entries: list[dict[str, Any]]) -> bool:
@@ -141,7 +164,7 @@ def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], ke
     tokenizer = tokenizer_for(key)
     rows: list[dict[str, Any]] = [
         {"doc_id_low63": doc_id, "kind": kind}
-        for doc_id, ids in _documents(source.path / str(entry["name"]), str(entry["sha256"]))
+        for doc_id, ids in _documents(source.path / str(entry["name"]), str(entry["sha256"]), tokenizer.eos_id)
         for _, _, kind in find_valid_identifiers(tokenizer.decode(ids))
     ]
     kinds: dict[str, int] = {}
@@ -150,23 +173,23 @@ def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], ke
     return target.write_work(pa.Table.from_pylist(rows, schema=_SCAN), extra={"kinds": dict(sorted(kinds.items()))})
 
 
-def _documents(path: Path, sha256: str) -> Iterator[tuple[int, NDArray[np.int32]]]:
+def _documents(path: Path, sha256: str, eos_id: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
     """(low 63 bits, ids) of the documents of a shard, read piecemeal; the pieces of cut ones are held until the end."""
     if file_digest(path) != sha256:
         raise DamagedFile(f"{path.parent.name}/{path.name} is damaged (its sha256 is not the recorded one)")
-    cut: dict[int, list[tuple[int, NDArray[np.int32]]]] = {}
+    cut: dict[tuple[int, int], list[tuple[int, NDArray[np.int32]]]] = {}
     with pq.ParquetFile(path) as shard:
         for group in shard.iter_batches(batch_size=ROW_GROUP):
-            columns = [group[name] for name in ("input_ids", "doc_ids", "doc_lens", "doc_starts")]
-            for ids, docs, lengths, starts in zip(*columns, strict=True):
+            names = ("input_ids", "doc_ids", "repeats", "doc_lens", "head_lens", "doc_starts")
+            for ids, *pieces in zip(*(group[name] for name in names), strict=True):
                 tokens = ids.values.to_numpy()
                 at = 0
-                for doc_id, length, start in zip(docs.as_py(), lengths.as_py(), starts.as_py(), strict=True):
-                    piece = tokens[at : at + length]
+                for doc_id, repeat, length, head, start in zip(*(piece.as_py() for piece in pieces), strict=True):
+                    piece = tokens[at + head : at + length]
                     at += length
-                    if start == 0 and length < len(tokens):  # only documents longer than the window are cut, into whole windows
+                    if start == 0 and piece[-1] == eos_id:  # no token of a text is a control token
                         yield doc_id, piece
                     else:
-                        cut.setdefault(doc_id, []).append((start, piece.copy()))
-    for doc_id, pieces in cut.items():
-        yield doc_id, np.concatenate([piece for _, piece in sorted(pieces, key=lambda pair: pair[0])])
+                        cut.setdefault((doc_id, repeat), []).append((start, piece.copy()))
+    for (doc_id, _), parts in cut.items():
+        yield doc_id, np.concatenate([piece for _, piece in sorted(parts, key=lambda part: part[0])])
