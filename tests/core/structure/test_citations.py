@@ -1,5 +1,6 @@
 import datetime
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +114,17 @@ def test_shipped_tables_prove_their_examples(tables: StatuteTables) -> None:
     titles = {law.title for law in tables.law}
     replaced = {law.title for law in tables.law if law.replaced_by == "statutes.civil_code" and "法院" not in law.title}
     # Art. 1260 of the Civil Code repeals nine laws.
-    assert {title.removeprefix("中华人民共和国") for title in replaced} == set(
-        "婚姻法 继承法 民法通则 收养法 担保法 合同法 物权法 侵权责任法 民法总则".split()
-    )
+    assert {title.removeprefix("中华人民共和国") for title in replaced} == {
+        "婚姻法",
+        "继承法",
+        "民法通则",
+        "收养法",
+        "担保法",
+        "合同法",
+        "物权法",
+        "侵权责任法",
+        "民法总则",
+    }
     assert len(titles) == len(tables.law)
 
 
@@ -165,7 +174,7 @@ def test_citations_are_sorted_disjoint_and_inside(tables: StatuteTables, parts: 
     text = "".join(parts)
     found = find(text, tables)
     assert all(one.start < one.end <= len(text) for one in found)
-    assert all(left.end <= right.start for left, right in zip(found, found[1:], strict=False))
+    assert all(left.end <= right.start for left, right in pairwise(found))
 
 
 @pytest.mark.parametrize(

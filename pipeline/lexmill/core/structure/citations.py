@@ -1,8 +1,7 @@
 """Citations of law in running text: which law, which article, where; and whether they hold at a date.
 
-Found are titles in brackets (《民法典》第五百条), names of known laws without (刑法第67条), short names that a text introduces
-(以下简称), 该法 and 同法, and the numbers of judicial interpretations (法释〔2020〕17号), each with runs of articles, paragraphs and
-items.
+Found are titles in brackets (《民法典》第五百条), names of known laws without (刑法第67条), short names that a text
+introduces (以下简称), 该法 and 同法, and numbers of interpretations (法释〔2020〕17号), with runs of articles, paragraphs, items.
 """
 
 import datetime
@@ -236,6 +235,7 @@ def _run(text: str, begin: int) -> list[tuple[int, int, str, int]]:
     path: list[str] = []
     pending: list[tuple[int, int, str]] = []
     article = 0
+    joins = False
     levels = _LEVEL
     at = begin
     while True:
@@ -247,6 +247,8 @@ def _run(text: str, begin: int) -> list[tuple[int, int, str, int]]:
             # A number without its unit shares that of the next one: 第六十七、七十二条.
             if not (ordinal or pending) or match.end() == at or (found and not separator and not ordinal):
                 break
+            if not pending:
+                joins = bool(found) and not separator
             pending.append((match.start(4), match.end(4), numeral))
             at = match.end()
             continue
@@ -261,6 +263,8 @@ def _run(text: str, begin: int) -> list[tuple[int, int, str, int]]:
             break
         if found and not ordinal and not bracket and not pending and (level == 0) and separator in _WEAK:
             break
+        if not pending:
+            joins = bool(found) and not separator
         for start, end, number in [*pending, (match.start(2) if ordinal else match.start(4), match.end(), numeral)]:
             label = _label(number, suffix if end == match.end() else None)
             if level == 0:
@@ -268,12 +272,12 @@ def _run(text: str, begin: int) -> list[tuple[int, int, str, int]]:
             if level > len(path) and level > 1 and len(path) == 1:
                 path.append("款1")
             step = f"{_STEPS[level]}{label}"
-            joined = bool(found) and not separator and not pending
             path = [*path[:level], step]
-            if joined:
+            if joins:
                 found[-1] = (found[-1][0], end, "/".join(path), article)
             else:
                 found.append((start, end, "/".join(path), article))
+            joins = False
         pending = []
         at = match.end()
     return found
