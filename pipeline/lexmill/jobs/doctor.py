@@ -31,7 +31,7 @@ from lexmill.store.convert import installed_converters
 
 State = Literal["ok", "warn", "fail"]
 
-# What a worker takes at most (measured: 0.9 GB at the default part size), and what a workspace takes of the raw size (an estimate).
+# What a worker takes at most (measured: 0.9 GB at the default part size); what a workspace takes of the raw size (estimate).
 _WORKER_BYTES = 1.5e9
 _WORKSPACE_SHARE = 2.5
 
