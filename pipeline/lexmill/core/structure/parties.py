@@ -60,7 +60,7 @@ def _words(words: str) -> str:
 _ENTRY = re.compile(
     rf"(?:(?<=[。；;\n\u3000 ])|\A)(?:(?P<party>(?:{_words(_EARLIER)})?(?:{_words(_PARTIES)}))|(?P<agent>{_words(_AGENTS)}))"
     r"(?P<also>[ \u3000]*[（(][^（）()\n]{1,40}[）)])?(?:[：:]|[一二三四五六七八九十]?、)?[ \u3000]*"
-    r"(?P<name>[^，。,；;：:（(\n\u3000]{1,60})"
+    r"(?P<name>[^，。,；;：:（(\s\u3000][^，。,；;：:（(\n\u3000]{0,59})"
 )
 # What may follow a role where no name does: 被告辩称, 原告与被告.
 _NO_NAME = re.compile(
