@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from lexmill.config import Card, Config, Fields, Source, load
+from lexmill.config import Card, Config, Fields, Screen, Source, load
 from lexmill.errors import ConfigError
 
 EXAMPLE = Path(__file__).parent.parent / "lexmill.example.toml"
@@ -39,7 +39,8 @@ def keys(model: type[BaseModel], prefix: str = "") -> set[str]:
     found: set[str] = set()
     for name, field in model.model_fields.items():
         at = f"{prefix}{name}"
-        inner: type[BaseModel] | None = {"source": Source, "fields": Fields, "card": Card}.get(name)  # type: ignore[assignment]
+        tables = {"source": Source, "fields": Fields, "card": Card, "screen": Screen}
+        inner: type[BaseModel] | None = tables.get(name)  # type: ignore[assignment]
         if inner is None and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             inner = field.annotation
         found |= keys(inner, f"{at}.") if inner else {at}
@@ -49,8 +50,8 @@ def keys(model: type[BaseModel], prefix: str = "") -> set[str]:
 def keys_of(data: Any, prefix: str = "") -> set[str]:
     found: set[str] = set()
     for name, value in data.items():
-        value = value[0] if name == "source" else value
-        found |= keys_of(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}"}
+        for one in value if name in ("source", "screen") else [value]:
+            found |= keys_of(one, f"{prefix}{name}.") if isinstance(one, dict) else {f"{prefix}{name}"}
     return found
 
 

@@ -3,7 +3,7 @@
 import datetime
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
@@ -84,6 +84,8 @@ class Source(_Section):
     format: Format | None = None
     records: str | None = None
     query: str | None = None
+    traditional: Literal["keep", "drop", "convert"] = "keep"
+    other_languages: Literal["keep", "drop"] = "keep"
     fields: Fields = Fields()
     card: Card
 
@@ -125,13 +127,50 @@ class Deidentify(_Section):
     _recognizers = field_validator("recognizers", mode="before")(_tuple)
 
 
+class Screen(_Section):
+    """A list of terms (``words``) or a fastText model (``model``, ``label``, ``threshold``) that marks illegal content."""
+
+    name: Name
+    words: str | None = None
+    min_count: Annotated[int, Field(ge=1)] = 1
+    model: str | None = None
+    label: str | None = None
+    threshold: Annotated[float, Field(gt=0, le=1)] = 0.5
+    doc_types: Annotated[tuple[DocType, ...], Field(min_length=1)] = get_args(DocType)
+
+    _types = field_validator("doc_types", mode="before")(_tuple)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Screen":
+        if (self.words is None) == (self.model is None) or (self.model is None) != (self.label is None):
+            raise ValueError("give `words`, or `model` and `label`")
+        return self
+
+    @property
+    def file(self) -> str:
+        """The list or the model."""
+        return self.words or self.model or ""
+
+
 class Filter(_Section):
     """Rules per document type, and the quality classifier; ``force`` names rules that act without a measured false-drop rate."""
 
     enabled: bool = True
+    model: str = "installed"
     force: tuple[str, ...] = ()
 
     _force = field_validator("force", mode="before")(_tuple)
+
+
+class Quality(_Section):
+    """What ``lexmill quality train`` learns from; no stage of a run depends on it."""
+
+    positives: tuple[Name, ...] = ()
+    verdicts: tuple[str, ...] = ()
+    precision: Annotated[float, Field(gt=0, lt=1)] = 0.99
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    _lists = field_validator("positives", "verdicts", mode="before")(_tuple)
 
 
 class Review(_Section):
@@ -203,12 +242,14 @@ class Config(_Section):
     dedup: Dedup = Dedup()
     deidentify: Deidentify = Deidentify()
     filter: Filter = Filter()
+    screen: tuple[Screen, ...] = ()
+    quality: Quality = Quality()
     review: Review = Review()
     tokenize: Tokenize = Tokenize()
     cluster: Cluster = Cluster()
     path: Path
 
-    _sources = field_validator("source", mode="before")(_tuple)
+    _tables = field_validator("source", "screen", mode="before")(_tuple)
 
     @field_validator("rules", mode="before")
     @classmethod

@@ -45,7 +45,7 @@ class _Family:
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            faults.append(f"{path}: is not TOML in UTF-8: {error}")
+            faults.append(f'{path}: is not TOML in UTF-8: {error}; quotation marks, commas and brackets must be ASCII (" , [ ])')
             return
         except OSError as error:
             faults.append(f"{path}: cannot be read ({error.strerror})")
@@ -117,6 +117,8 @@ def load(overlays: Sequence[Path] = ()) -> RuleSet:
                 merged.merge(path, faults)
         books[family] = merged.build(model, faults)
         digests[family] = digest(merged.kinds)
+    if not faults:
+        faults += [f"quality: {fault.rule_id}: {fault.problem}" for fault in books["quality"].citation_faults(books["statutes"])]
     if faults:
         raise RuleError("\n".join(faults))
     return RuleSet(**books, digests=digests)

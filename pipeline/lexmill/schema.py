@@ -47,7 +47,15 @@ _COMMON = [
 DOCUMENT_RAW = pa.schema([*_COMMON, ("record_id", pa.string()), ("uri", pa.string())])
 DOCUMENT = pa.schema(_COMMON)
 # The filter adds what it judged.
-DOCUMENT_JUDGED = pa.schema([*_COMMON, ("tags", pa.list_(pa.string())), ("quality", pa.float32())])
+DOCUMENT_JUDGED = pa.schema(
+    [
+        *_COMMON,
+        ("tags", pa.list_(pa.string())),
+        ("quality", pa.float32()),
+        ("language", pa.string()),  # zh | en | ja …: core.structure.language
+        ("script", pa.string()),  # Hans | Hant | Latn …
+    ]
+)
 
 ACTIONS = ("drop", "quarantine", "edit")
 
@@ -63,6 +71,8 @@ LEDGER = pa.schema(
         ("value", pa.float64()),  # what the rule measured (Jaccard, share, score)
         ("n_chars", pa.int64()),  # characters that left: in - out
         ("n_bytes", pa.int64()),  # UTF-8 bytes that left: in - out
+        ("model", pa.string()),  # digest of the model whose score is ``value``, where there is one
+        ("threshold", pa.float64()),  # what the score was held against
     ]
 )
 

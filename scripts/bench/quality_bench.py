@@ -21,10 +21,9 @@ from lexmill import rules
 from lexmill.config import load
 from lexmill.core.quality.classifier import Classifier
 from lexmill.core.quality.judge import filter_documents
-from lexmill.core.quality.rules import QualityRules
-from lexmill.jobs.resources import CLASSIFIER, classifier_for
+from lexmill.core.ruleset import RuleSet
+from lexmill.jobs.resources import classifier_for, classifier_key
 from lexmill.schema import DOC_TYPES, DOCUMENT
-from lexmill.store.fingerprint import file_digest
 from lexmill.store.workspace import Workspace
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -48,12 +47,10 @@ def corpus(workspace: Workspace) -> pa.Table:
     return pa.concat_tables([folder.read(entry, DOCUMENT) for entry in manifest["parts"]])
 
 
-def losses(
-    table: pa.Table, book: QualityRules, classifier: Classifier | None, forced: tuple[str, ...]
-) -> list[dict[str, object]]:
+def losses(table: pa.Table, book: RuleSet, classifier: Classifier | None, forced: tuple[str, ...]) -> list[dict[str, object]]:
     """The ledger rows of all documents that leave, with their text."""
     texts = dict(zip(table["doc_id"].to_pylist(), table["text"].to_pylist(), strict=True))
-    rows = filter_documents(table, book, classifier, forced).ledger.to_pylist()
+    rows = filter_documents(table, book.quality, classifier, book.statutes, forced).ledger.to_pylist()
     return [{**row, "text": texts[row["doc_id"]]} for row in rows]
 
 
@@ -75,7 +72,7 @@ def show_losses(table: pa.Table, gone: list[dict[str, object]]) -> None:
         print(f"  {doc_type}: {rule}: {first} + {second}")
 
 
-def show_garbage(table: pa.Table, book: QualityRules, classifier: Classifier, forced: tuple[str, ...]) -> None:
+def show_garbage(table: pa.Table, book: RuleSet, classifier: Classifier, forced: tuple[str, ...]) -> None:
     """The share of each kind of garbage that leaves, by type of the document it was made from."""
     good = []
     for doc_type in DOC_TYPES:
@@ -98,7 +95,10 @@ def show_garbage(table: pa.Table, book: QualityRules, classifier: Classifier, fo
     print(f"\ngarbage from {len(good)} documents of half 1: share that leaves, by the rules alone → with the classifier")
     out = []
     for judge in (None, classifier):
-        gone = {int(doc_id, 16) for doc_id in filter_documents(ruined, book, judge, forced).ledger["doc_id"].to_pylist()}
+        gone = {
+            int(doc_id, 16)
+            for doc_id in filter_documents(ruined, book.quality, judge, book.statutes, forced).ledger["doc_id"].to_pylist()
+        }
         out.append(np.array([number in gone for number in range(len(made))]))
     kinds = np.array([one.kind for one in made])
     types = np.array([one.doc_type for one in made])
@@ -119,8 +119,8 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     config = load(arguments.config, tuple(arguments.set))
-    book = rules.load(config.rule_folders).quality
-    classifier = classifier_for(file_digest(CLASSIFIER))
+    book = rules.load(config.rule_folders)
+    classifier = classifier_for(*classifier_key(config))
     table = corpus(Workspace(config.workspace_dir, config.run))
     gone = losses(table, book, classifier, config.filter.force)
     show_losses(table, gone)

@@ -17,8 +17,10 @@ def test_stages_are_those_of_the_workspace() -> None:
     assert tuple(STAGES) == (*workspace.STAGES, workspace.RELEASE)
 
 
-def test_the_example_passes() -> None:
-    config = load(EXAMPLE)
+def test_the_example_passes_but_for_the_screens_that_it_names() -> None:
+    with pytest.raises(ConfigError, match=r"screen: .*drugs\.txt"):
+        check_settings(load(EXAMPLE), rules.load())
+    config = load(EXAMPLE, ("screen=[]",))
     check_settings(config, rules.load(config.rule_folders))
 
 

@@ -37,6 +37,8 @@ class Ledger:
         *,
         twin: str | None = None,
         value: float | None = None,
+        model: str | None = None,
+        threshold: float | None = None,
     ) -> None:
         """Say that ``n_chars`` characters (``n_bytes`` of UTF-8) of one document left by ``rule``; never text, title or path."""
         if action not in ACTIONS:
@@ -53,6 +55,8 @@ class Ledger:
                 "value": value,
                 "n_chars": n_chars,
                 "n_bytes": n_bytes,
+                "model": model,
+                "threshold": threshold,
             }
         )
 

@@ -428,6 +428,8 @@ def apply_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any], fi
         "value": gone["value"],
         "n_chars": pc.utf8_length(leaving["text"]).cast(pa.int64()),
         "n_bytes": pc.binary_length(leaving["text"]).cast(pa.int64()),
+        "model": pa.nulls(len(rows), pa.string()),
+        "threshold": pa.nulls(len(rows), pa.float64()),
     }
     ledger = pa.table([columns[name] for name in LEDGER.names], schema=LEDGER)
     return target.write(Batch(table.filter(pa.array(stays)), ledger, {}), given)

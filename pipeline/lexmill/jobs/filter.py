@@ -11,23 +11,31 @@ from lexmill.core.batch import Batch
 from lexmill.core.quality.judge import filter_documents
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
-from lexmill.jobs.resources import CLASSIFIER, classifier_for, rules_for
+from lexmill.jobs.resources import ScreenKey, classifier_for, classifier_key, rules_for, screen_keys, screens_for
 from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, LEDGER
-from lexmill.store.fingerprint import code_digest, digest, file_digest
+from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 
 
 def run(job: Job, masked: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage filter up to date."""
     settings = job.config.filter
-    classifier = file_digest(CLASSIFIER)
-    fingerprint = digest("filter", code_digest(__name__), job.rules.digests["quality"], classifier, settings.model_dump())
+    folder, classifier = classifier_key(job.config)
+    screens = screen_keys(job.config)
+    fingerprint = digest(
+        "filter",
+        code_digest(__name__),
+        (job.rules.digests["quality"], job.rules.digests["statutes"]),
+        classifier,
+        settings.enabled,
+        settings.force,
+    )
     source = job.workspace.stage("deidentify")
     tasks = [
         PartTask(
             number,
             digest(fingerprint, entry["sha256"]),
-            (source, entry, settings, classifier, job.config.rule_folders, job.rules.digests),
+            (source, entry, settings, (folder, classifier), screens, job.config.rule_folders, job.rules.digests),
             int(entry["bytes"]),
         )
         for number, entry in enumerate(masked["parts"])
@@ -40,15 +48,20 @@ def filter_part(
     source: StageFolder,
     entry: Mapping[str, Any],
     settings: Filter,
-    classifier: str,
+    classifier: tuple[Path, str],
+    screens: tuple[ScreenKey, ...],
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
 ) -> Receipt:
     """Judge the documents of one part."""
     table = source.read(entry, DOCUMENT)
     if settings.enabled:
-        batch = filter_documents(table, rules_for(overlays, digests).quality, classifier_for(classifier), settings.force)
+        found = rules_for(overlays, digests)
+        batch = filter_documents(
+            table, found.quality, classifier_for(*classifier), found.statutes, settings.force, screens_for(screens)
+        )
     else:
-        unjudged = [pa.array([[]] * table.num_rows, pa.list_(pa.string())), pa.nulls(table.num_rows, pa.float32())]
+        nulls = [pa.nulls(table.num_rows, DOCUMENT_JUDGED.field(name).type) for name in ("quality", "language", "script")]
+        unjudged = [pa.array([[]] * table.num_rows, pa.list_(pa.string())), *nulls]
         batch = Batch(pa.table([*table.columns, *unjudged], schema=DOCUMENT_JUDGED), LEDGER.empty_table(), {})
     return target.write(batch, count_documents(table))

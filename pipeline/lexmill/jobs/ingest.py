@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from lexmill.config import Config, Source
 from lexmill.core.batch import Batch, Ledger, n_bytes
 from lexmill.core.ingest.document import make_document
+from lexmill.core.ingest.language import LanguagePolicy
 from lexmill.core.ingest.limits import Limits
 from lexmill.core.ingest.records import ARCHIVES, SPLITTABLE, WORD, BadRecord, Record
 from lexmill.core.ruleset import RuleSet
@@ -240,7 +241,12 @@ def _about(source: Source) -> dict[str, Any]:
         "query": source.query,
         "format": source.format,
         "jurisdiction": source.card.jurisdiction,
+        "languages": list(_languages(source)),
     }
+
+
+def _languages(source: Source) -> LanguagePolicy:
+    return LanguagePolicy(source.traditional, source.other_languages)
 
 
 def _versions(pieces: list[Piece], converters: tuple[Converter, ...]) -> list[str]:
@@ -351,13 +357,18 @@ class _Documents:
             self.counts[name] = self.counts.get(name, 0) + number
 
     def _document(self, identity: str, uri: str, record: Record) -> str | None:
-        document = make_document(record, self.source.doc_type, self.source.card.jurisdiction, self._rules)
+        document = make_document(
+            record, self.source.doc_type, self.source.card.jurisdiction, self._rules, _languages(self.source)
+        )
         doc_type, text = document.doc_type, document.text
         self._count(doc_type, len(record.text), n_bytes(record.text))
         for edit in document.edits:
             self._leave(identity, doc_type, "edit", edit.rule, edit.n_chars, edit.n_bytes)
         if document.is_blank:
             self._leave(identity, doc_type, "drop", "ingest.empty", len(text), n_bytes(text))
+            return None
+        if document.refused:
+            self._leave(identity, doc_type, "drop", document.refused, len(text), n_bytes(text))
             return None
         self._tally("characters.fffd", text.count("\ufffd"))
         self._tally("characters.private_use", document.n_private_use)

@@ -6,15 +6,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from lexmill import rules
-from lexmill.config import Config
+from lexmill.config import Config, Screen
 from lexmill.core.deid.detector import Detector
-from lexmill.core.quality import classifier
+from lexmill.core.quality import classifier, screen
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.tokens.tokenizer import Backend, Scheme, Tokenizer, load
-from lexmill.errors import StoppedError
+from lexmill.errors import ConfigError, InputError, StoppedError
 from lexmill.jobs.recognizers import RecognizerKey, load_recognizers
 
-CLASSIFIER = Path(__file__).parent.parent / "models" / "quality.bin"
+CLASSIFIER = Path(__file__).parent.parent / "models" / "quality"
 
 
 Digests = tuple[tuple[str, str], ...]
@@ -49,16 +49,50 @@ def installed_detector(policy: str) -> Detector:
 
 
 @lru_cache(maxsize=2)
-def _classifier(digest: str) -> classifier.Classifier:
-    found = classifier.load(CLASSIFIER)
+def _classifier(folder: Path, digest: str) -> classifier.Classifier:
+    found = classifier.load(folder)
     if found.digest != digest:
         raise StoppedError("a worker has another quality classifier than the driver: install the same version everywhere")
     return found
 
 
-def classifier_for(digest: str) -> classifier.Classifier:
-    """The installed quality classifier, which must have this digest."""
-    return _classifier(digest)
+def classifier_for(folder: Path, digest: str) -> classifier.Classifier:
+    """The quality classifier of a folder, which must have this digest."""
+    return _classifier(folder, digest)
+
+
+def classifier_key(config: Config) -> tuple[Path, str]:
+    """The folder of the run's quality classifier, and its digest; raises ConfigError where there is none."""
+    folder = Path(config.resolve(config.filter.model)) if config.filter.model != "installed" else CLASSIFIER
+    try:
+        return folder, classifier.load(folder).digest
+    except InputError as error:
+        raise ConfigError(f"filter.model: {error}; name a folder that `lexmill quality train` wrote") from None
+
+
+ScreenKey = tuple[Screen, Path, str]
+
+
+@lru_cache(maxsize=8)
+def _screen(settings: Screen, path: Path, digest: str) -> screen.Screen:
+    found = screen.load(settings, path)
+    if found.digest != digest:
+        raise StoppedError(f"screen {settings.name}: its file changed during the run: run it again")
+    return found
+
+
+def screens_for(keys: tuple[ScreenKey, ...]) -> tuple[screen.Screen, ...]:
+    """The screens of these keys; raises StoppedError where a worker's file is another than the driver's."""
+    return tuple(_screen(*key) for key in keys)
+
+
+def screen_keys(config: Config) -> tuple[ScreenKey, ...]:
+    """Settings, file and digest of every screen of the run file; raises ConfigError."""
+    try:
+        files = [(settings, Path(config.resolve(settings.file))) for settings in config.screen]
+        return tuple((settings, path, screen.load(settings, path).digest) for settings, path in files)
+    except InputError as error:
+        raise ConfigError(f"screen: {error}") from None
 
 
 @dataclass(frozen=True)

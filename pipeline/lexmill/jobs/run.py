@@ -24,7 +24,7 @@ from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, Runner
 from lexmill.jobs.progress import Progress
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key
-from lexmill.jobs.resources import load_tokenizer
+from lexmill.jobs.resources import classifier_key, load_tokenizer, screen_keys
 from lexmill.store import files, lock
 from lexmill.store.stages import discard_damaged
 from lexmill.store.workspace import Workspace
@@ -82,6 +82,8 @@ def check_settings(config: Config, rule_set: RuleSet) -> None:
     for check in (
         lambda: load_tokenizer(config),
         lambda: memory_limit(config.cluster),
+        lambda: classifier_key(config),
+        lambda: screen_keys(config),
         lambda: load_recognizers(recognizer_key(config)),
     ):
         try:

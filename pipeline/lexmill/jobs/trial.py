@@ -11,9 +11,8 @@ from lexmill.core.quality.calibrate import Proposal, overlay, propose
 from lexmill.core.quality.trial import try_rules
 from lexmill.errors import ConfigError, RuleError
 from lexmill.jobs import sample
-from lexmill.jobs.resources import CLASSIFIER, classifier_for, load_tokenizer
+from lexmill.jobs.resources import classifier_for, classifier_key, load_tokenizer
 from lexmill.store import files
-from lexmill.store.fingerprint import file_digest
 from lexmill.store.workspace import Workspace
 
 # Characters of each type from which tokens a byte are estimated: the reference tokeniser makes 3 MB a second.
@@ -24,10 +23,10 @@ def dry_run(config: Config, size: int, seed: int) -> dict[str, Any]:
     """What ``try_rules`` says of at most ``size`` documents of every source and type of the run."""
     _need_masks(config)
     drawn = sample.draw(_workspace(config), size, seed)
-    book = rules.load(config.rule_folders).quality
-    classifier = classifier_for(file_digest(CLASSIFIER))
+    book = rules.load(config.rule_folders)
+    classifier = classifier_for(*classifier_key(config))
     rates = _tokens_a_byte(drawn.documents, config)
-    found = try_rules(drawn.documents, drawn.weights, rates, book, classifier, config.filter.force)
+    found = try_rules(drawn.documents, drawn.weights, rates, book.quality, classifier, book.statutes, config.filter.force)
     return {**found, "totals": drawn.totals, "seed": seed, "tokenizer": config.tokenize.tokenizer}
 
 

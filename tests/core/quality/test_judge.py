@@ -1,3 +1,4 @@
+import datetime
 import random
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lexmill import rules
 from lexmill.core.quality.judge import filter_documents
 from lexmill.core.quality.rules import QualityRules
 from lexmill.schema import DOC_TYPES, DOCUMENT_JUDGED, LEDGER
@@ -71,21 +73,11 @@ def test_garbage_goes(shipped: QualityRules, doc_type: str, kind: str) -> None:
     [
         ("离婚怎么办？\n专业律师团队，免费咨询，加微信，24小时在线，胜诉率高。", "quality.qa.advertisement"),
         ("怎么立案？\n作为一个人工智能语言模型，我无法提供法律意见，建议您向当地法院了解。", "quality.any.model_boilerplate"),
-        ("加班费怎么算？\n根据《劳动法》第X条的规定，应当支付不低于百分之一百五十的工资。", "quality.qa.placeholder_citation"),
     ],
 )
 def test_answers_that_answer_nothing_are_dropped(shipped: QualityRules, text: str, rule: str) -> None:
     ledger = filter_documents(documents(("qa", text)), shipped, None).ledger.to_pylist()
     assert [(row["action"], row["rule"]) for row in ledger] == [("drop", rule)]
-
-
-def test_a_repealed_law_is_tagged_where_it_is_cited_as_current(shipped: QualityRules) -> None:
-    text = "{}根据《中华人民共和国合同法》第九十四条的规定，一方迟延履行主要债务，经催告后仍未履行的，对方可以解除合同。"
-    batch = filter_documents(
-        documents(("qa", text.format("能解除合同吗？")), ("judgment", text.format("本院认为，"))), shipped, None
-    )
-    assert batch.kept["tags"].to_pylist() == [["quality.qa.cites_repealed"], []]
-    assert batch.counts == {"tag.quality.qa.cites_repealed": 1}
 
 
 def bound(name: str, action: str, *, rate: float | None = 0.0, minimum: int = 5) -> dict[str, object]:
@@ -125,11 +117,11 @@ def test_an_unmeasured_drop_rule_tags() -> None:
 
 def test_a_forced_rule_acts_without_evidence_and_only_that_one() -> None:
     book = QualityRules.model_validate({"bound": [bound("z", "drop", rate=None), bound("y", "quarantine", rate=0.5)]})
-    batch = filter_documents(documents(("exam", "甲")), book, None, ("quality.test.y",))
+    batch = filter_documents(documents(("exam", "甲")), book, forced=("quality.test.y",))
     assert [(row["action"], row["rule"]) for row in batch.ledger.to_pylist()] == [("quarantine", "quality.test.y")]
     assert batch.counts == {"quarantine.quality.test.y": 1}
     tag = QualityRules.model_validate({"bound": [bound("x", "tag")]})
-    assert filter_documents(documents(("exam", "甲")), tag, None, ("quality.test.x",)).kept.num_rows == 1
+    assert filter_documents(documents(("exam", "甲")), tag, forced=("quality.test.x",)).kept.num_rows == 1
 
 
 def test_what_stays_is_unchanged_and_what_goes_is_accounted_for(shipped: QualityRules) -> None:
@@ -177,3 +169,23 @@ def test_columns_of_the_text_may_be_chunked(shipped: QualityRules) -> None:
     batch = filter_documents(pa.concat_tables([one, two]), shipped, None)
     assert batch.kept["text"].to_pylist() == [GOOD["qa"]]
     assert np.array_equal(batch.ledger["n_chars"].to_numpy(), [1])
+
+
+def test_citations_are_held_against_the_law_of_the_day(shipped: QualityRules) -> None:
+    statutes = rules.load().statutes
+    old = "根据《中华人民共和国合同法》第九十四条，当事人一方迟延履行主要债务，经催告后仍未履行的，对方可以解除合同。"
+    table = documents(("qa", old), ("judgment", old), ("qa", old), ("qa", old.replace("九十四", "九百九十四")), ("contract", old))
+    dated = table.to_pylist()
+    dated[2]["meta"] = {"judgment_date": datetime.date(2018, 5, 1)}
+    batch = filter_documents(pa.Table.from_pylist(dated, schema=table.schema), shipped, statutes=statutes)
+    assert [(row["doc_id"], row["action"], row["rule"]) for row in batch.ledger.to_pylist()] == [
+        (f"{0:032x}", "quarantine", "quality.qa.cites_repealed"),
+        (f"{3:032x}", "quarantine", "quality.qa.cites_repealed"),
+    ]
+    assert batch.kept["tags"].to_pylist() == [[], [], ["quality.contract.cites_repealed"]]
+
+
+def test_kept_documents_say_their_language_and_script(shipped: QualityRules) -> None:
+    batch = filter_documents(documents(("qa", GOOD["qa"]), ("qa", "能退嗎？\n可以，請向賣方請求退還價金。")), shipped)
+    assert batch.kept["language"].to_pylist() == ["zh", "zh"]
+    assert batch.kept["script"].to_pylist() == ["Hans", "Hant"]

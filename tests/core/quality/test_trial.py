@@ -21,7 +21,7 @@ WEIGHTS = np.array([10.0, 10.0, 1.0, 1.0])
 
 
 def test_what_rules_hit_is_counted_by_group_and_extrapolated() -> None:
-    found = try_rules(TABLE, WEIGHTS, {"qa": 0.5, "exam": 1.0}, RULES, None, ())
+    found = try_rules(TABLE, WEIGHTS, {"qa": 0.5, "exam": 1.0}, RULES, None, None, ())
     assert found["groups"] == {
         "demo/exam": {"sampled": 2, "docs": 2, "chars": 19, "tokens": 57},
         "demo/qa": {"sampled": 2, "docs": 20, "chars": 50, "tokens": 75},
@@ -38,7 +38,7 @@ def test_what_rules_hit_is_counted_by_group_and_extrapolated() -> None:
 
 
 def test_a_forced_rule_is_tried_as_forced() -> None:
-    found = try_rules(TABLE, WEIGHTS, {}, RULES, None, ("quality.test.word",))
+    found = try_rules(TABLE, WEIGHTS, {}, RULES, None, None, ("quality.test.word",))
     short, word = found["rules"]
     assert (short["alone"], word["effect"], word["alone"]) == (10, "drop", 1)
     assert {group: units["docs"] for group, units in found["leaving"].items()} == {"demo/exam": 1, "demo/qa": 20}
@@ -46,7 +46,7 @@ def test_a_forced_rule_is_tried_as_forced() -> None:
 
 def test_excerpts_show_where_a_phrase_stands_and_are_few() -> None:
     text = "依法办理。" * 80 + "免费咨询" + "依法办理。" * 80
-    found = try_rules(documents(*[("qa", text)] * 40), np.ones(40), {}, RULES, None, ())
+    found = try_rules(documents(*[("qa", text)] * 40), np.ones(40), {}, RULES, None, None, ())
     examples = found["rules"][0]["examples"]
     assert len(examples) == EXAMPLES
     assert all("免费咨询" in example["text"] and len(example["text"]) < 200 for example in examples)
@@ -54,13 +54,13 @@ def test_excerpts_show_where_a_phrase_stands_and_are_few() -> None:
 
 
 def test_no_documents_and_no_rules() -> None:
-    empty = try_rules(documents(), np.zeros(0), {}, RULES, None, ())
+    empty = try_rules(documents(), np.zeros(0), {}, RULES, None, None, ())
     assert (empty["groups"], empty["rules"], empty["leaving"]) == ({}, [], {})
-    assert try_rules(TABLE, WEIGHTS, {}, QualityRules(), None, ())["rules"] == []
+    assert try_rules(TABLE, WEIGHTS, {}, QualityRules(), None, None, ())["rules"] == []
 
 
 @pytest.mark.parametrize("order", [[3, 1, 0, 2], [2, 3, 1, 0]])
 def test_counts_do_not_depend_on_the_order(order: list[int]) -> None:
-    again = try_rules(TABLE.take(pa.array(order)), WEIGHTS[order], {"qa": 0.5}, RULES, None, ())
-    first = try_rules(TABLE, WEIGHTS, {"qa": 0.5}, RULES, None, ())
+    again = try_rules(TABLE.take(pa.array(order)), WEIGHTS[order], {"qa": 0.5}, RULES, None, None, ())
+    first = try_rules(TABLE, WEIGHTS, {"qa": 0.5}, RULES, None, None, ())
     assert {**again, "rules": None} == {**first, "rules": None}

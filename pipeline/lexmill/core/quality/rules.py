@@ -14,6 +14,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from lexmill.config import DocType
 from lexmill.core.quality.metrics import METRICS, measure
 from lexmill.core.rulebook import Fault, Rule, Rulebook
+from lexmill.core.structure.citations import StatuteTables, find
+from lexmill.core.structure.citations import judge as judge_citations
 
 Action = Literal["tag", "drop", "quarantine"]
 
@@ -122,13 +124,40 @@ class Phrase(Judgement):
         return share if self.min_share else float(count)
 
 
+class Citation(Judgement):
+    """Citations of law with a ``verdict`` of ``core.structure.citations``, at least ``min_count`` of them.
+
+    A document is held against the law of its own date (of judgment, of the version, of the exam), one without a date against
+    today's. ``keep`` and ``drop`` are texts without a date.
+    """
+
+    verdict: Literal["cites_repealed", "citation_out_of_range", "placeholder_citation"]
+    min_count: Annotated[int, Field(ge=1)] = 1
+    keep: Examples
+    drop: Examples
+
+    def hits(self, count: int) -> bool:
+        """Whether ``count`` such citations are enough."""
+        return count >= self.min_count
+
+
 class Score(Judgement):
-    """A classifier's score below ``min_score``.
+    """A classifier's score below ``min_score``; with ``model`` (a digest) only the scores of that one count.
 
     It carries no examples, because rules are proven without a model: the model's card says what was measured.
     """
 
     min_score: Share
+    model: str | None = None
+
+    def effect(self, forced: Collection[str]) -> Action:
+        """The action that is carried out; a rate was measured with one model, so a rule without one tags."""
+        effect = super().effect(forced)
+        return effect if self.model is not None or self.id in forced else "tag"
+
+    def is_of(self, digest: str) -> bool:
+        """Whether the rule speaks of the scores of the model of this digest."""
+        return self.model is None or self.model == digest
 
     def hits(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which ``scores`` are too low."""
@@ -140,6 +169,7 @@ class QualityRules(Rulebook):
 
     bound: tuple[Bound, ...] = ()
     phrase: tuple[Phrase, ...] = ()
+    citation: tuple[Citation, ...] = ()
     classifier: tuple[Score, ...] = ()
 
     @cached_property
@@ -174,11 +204,19 @@ class QualityRules(Rulebook):
     @property
     def all(self) -> tuple[Judgement, ...]:
         """Every rule, in the order in which they judge."""
-        return (*self.bound, *self.phrase, *self.classifier)
+        return (*self.bound, *self.phrase, *self.citation, *self.classifier)
 
     def faults(self) -> list[Fault]:
         """Try every bound and phrase on its own examples."""
         return [*self._bound_faults(), *self._phrase_faults()]
+
+    def citation_faults(self, statutes: StatuteTables) -> list[Fault]:
+        """Try every citation rule on its own examples with the tables of another family."""
+        faults: list[Fault] = []
+        for rule in self.citation:
+            counts = [judge_citations(find(text, statutes), None, statutes)[rule.verdict] for text in (*rule.keep, *rule.drop)]
+            faults += _faults(rule, [rule.hits(count) for count in counts], [f"{count} such citations" for count in counts])
+        return faults
 
     def _bound_faults(self) -> Iterator[Fault]:
         for rule in self.bound:
@@ -197,7 +235,7 @@ class QualityRules(Rulebook):
             yield from _faults(rule, hits, seen)
 
 
-def _faults(rule: Bound | Phrase, hits: list[bool], seen: list[str]) -> Iterator[Fault]:
+def _faults(rule: Bound | Phrase | Citation, hits: list[bool], seen: list[str]) -> Iterator[Fault]:
     for number, (hit, what) in enumerate(zip(hits, seen, strict=True)):
         wanted = number >= len(rule.keep)
         if hit != wanted:

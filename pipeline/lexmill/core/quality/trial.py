@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lexmill.core.quality.classifier import Classifier
 from lexmill.core.quality.judge import Verdict, first_removing, judge
 from lexmill.core.quality.rules import Phrase, QualityRules
+from lexmill.core.structure.citations import StatuteTables
 
 EXAMPLES = 20
 _EXCERPT = 160
@@ -22,6 +23,7 @@ def try_rules(
     tokens_a_byte: Mapping[str, float],
     rules: QualityRules,
     classifier: Classifier | None,
+    statutes: StatuteTables | None,
     forced: Collection[str],
 ) -> dict[str, Any]:
     """Ask every rule about every document of a sample (schema DOCUMENT, masked); nothing is removed.
@@ -31,7 +33,7 @@ def try_rules(
     group, how many documents leave by no other rule, up to 20 excerpts), ``overlap`` (documents that two removing rules both hit)
     and ``leaving`` (what would leave in all, by group). Numbers are estimates wherever a weight is above 1.
     """
-    verdicts, metrics, _ = judge(documents, rules, classifier)
+    verdicts, metrics, _ = judge(documents, rules, classifier, statutes)
     sources, doc_types = documents["source"].to_pylist(), documents["doc_type"].to_pylist()
     groups = np.array([f"{source}/{doc_type}" for source, doc_type in zip(sources, doc_types, strict=True)], dtype=object)
     sizes = np.array([len(text.encode()) for text in documents["text"].to_pylist()], np.float64)
