@@ -69,7 +69,7 @@ def train(config: Config, out: Path, size: int) -> dict[str, Any]:
     report = {"digest": classifier.digest_of(data), "positives": list(settings.positives), "seed": settings.seed, **report}
     for name, content in zip((classifier.MODEL, classifier.PAIRS, classifier.HEAD), data, strict=True):
         files.write_bytes(out / "model" / name, content, 0o644)
-    files.write_bytes(out / "curves.json", orjson.dumps(report, option=orjson.OPT_INDENT_2), 0o644)
+    files.write_bytes(out / "curves.json", orjson.dumps(report), 0o644)
     files.write_bytes(out / "quality" / "score.toml", _overlay(report).encode(), 0o644)
     files.write_bytes(out / "card.md", _card(report).encode(), 0o644)
     return report
