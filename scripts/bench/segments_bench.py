@@ -2,8 +2,8 @@
 
     .venv/bin/python scripts/bench/segments_bench.py FILE.jsonl[.zst] ...
 
-Files hold `{source, text}` lines; the document type is the part of the source before the first dash or underscore. MB are 10^6 bytes of
-UTF-8 text; core seconds are user + system time of this process, the best of three passes.
+Files hold `{source, text}` lines; the document type is the part of the source before the first dash or underscore. MB are 10^6
+bytes of UTF-8 text; core seconds are user + system time of this process, the best of three passes.
 """
 
 import argparse
