@@ -36,4 +36,4 @@ def train_command(
         counts = (f"{curve['good']:,}", f"{curve['bad']:,}", f"{curve['average_precision']:.3f}", f"{kept['threshold']:.4g}")
         table.add_row(doc_type, *counts, *numbers)
     out().print(table)
-    typer.echo(f'written: {target}; to use it, set filter.model = "{target}/model" and add "{target}" to rules')
+    typer.echo(f'written: {target}; to use it, set filter.model = "{target}/model" and add "{target}/rules" to rules')

@@ -34,7 +34,7 @@ _VERDICTS = {"good": True, "bad": False, "合格": True, "不合格": False}
 def train(config: Config, out: Path, size: int) -> dict[str, Any]:
     """Train on at most ``size`` documents of every source and type and write ``out``; returns what the card says.
 
-    ``out`` gets ``model/`` (what ``filter.model`` names), ``quality/score.toml`` (an overlay with its thresholds and measured
+    ``out`` gets ``model/`` (what ``filter.model`` names), ``rules/`` (an overlay with its thresholds and measured
     false-drop rates), ``curves.json`` and ``card.md``; the same bytes for the same run, settings and seed. Raises ConfigError
     where the run file names no positives, or ``out`` is there; InputError where there is too little to learn from.
     """
@@ -70,7 +70,7 @@ def train(config: Config, out: Path, size: int) -> dict[str, Any]:
     for name, content in zip((classifier.MODEL, classifier.PAIRS, classifier.HEAD), data, strict=True):
         files.write_bytes(out / "model" / name, content, 0o644)
     files.write_bytes(out / "curves.json", orjson.dumps(report), 0o644)
-    files.write_bytes(out / "quality" / "score.toml", _overlay(report).encode(), 0o644)
+    files.write_bytes(out / "rules" / "quality" / "score.toml", _overlay(report).encode(), 0o644)
     files.write_bytes(out / "card.md", _card(report).encode(), 0o644)
     return report
 
