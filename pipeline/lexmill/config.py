@@ -110,6 +110,13 @@ class Dedup(_Section):
     threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
     prefer: Literal["best", "first"] = "best"
     keep: Literal["all", "latest"] = "all"
+    history: bool = False
+
+    @model_validator(mode="after")
+    def _history_is_compared(self) -> "Dedup":
+        if self.history and not self.enabled:
+            raise ValueError("history needs enabled = true: without comparison there is nothing to compare it with")
+        return self
 
 
 class Deidentify(_Section):

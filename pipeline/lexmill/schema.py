@@ -81,6 +81,7 @@ LINEAGE = pa.schema(
 SIGNATURE = pa.schema(
     [
         ("doc_id", pa.string()),
+        ("doc_type", pa.string()),
         ("exact", pa.binary(16)),  # blake2b-128 of the comparison copy
         ("case_key", pa.uint64()),  # hash of the well-formed case number; 0 = none
         ("trial", pa.int8()),  # trial level of a judgment, from 1; 0 = unknown

@@ -12,12 +12,18 @@ Steps, each a folder of Parquet parts (``Workspace.work``)::
     dedup.pairs        one             every decision by ordinal: kept, gone, Jaccard, rule; refused pairs, too
     dedup              one a part      kept documents and ledger
 
+With ``history`` what earlier runs kept is compared with, too (``store.index``), and ``publish`` adds this run to it::
+
+    dedup.documents    one a part      what the run kept, with comparison copies
+    dedup.entries      one a band      its hashes, sorted
+    dedup.held         one             what left as a copy, and of whom
+
 Without comparison (``enabled = false``) only used ids are looked for: ``dedup.digests``, ``dedup.ids``, ``dedup.pairs``.
-An ordinal is a document's number over all ingest parts, in order of part and row.
+An ordinal is a document's number over all ingest parts, in order of part and row; what earlier runs kept has negative ones.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -31,15 +37,16 @@ from lexmill.core.batch import Batch
 from lexmill.core.dedup.cluster import components, star_edges
 from lexmill.core.dedup.compare import comparison_copies
 from lexmill.core.dedup.describe import describe, exact_digests
-from lexmill.core.dedup.identity import NO_KEY
-from lexmill.core.dedup.judge import CANDIDATES, EXACT, PAIRS, Keep, Prefer, judge
+from lexmill.core.dedup.identity import NO_KEY, hash64
+from lexmill.core.dedup.judge import CANDIDATES, EXACT, MAX_BUCKET, PAIRS, Keep, Prefer, judge
 from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
 from lexmill.core.dedup.utf8 import buffers
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import rules_for
-from lexmill.schema import DOCUMENT_RAW, LEDGER, SIGNATURE
+from lexmill.schema import DOC_TYPES, DOCUMENT_RAW, LEDGER, SIGNATURE
 from lexmill.store.fingerprint import code_digest, digest
+from lexmill.store.index import ENTRY, ENTRY_ENCODING, HELD, INDEXED, NO_VIEW, Entries, Index, NewRun, View
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 
 # Bounds on what one task holds: 8 million hashes are 200 MB with their keys and sort; 8,000 texts of 7 KB are 60 MB.
@@ -49,7 +56,11 @@ _CANDIDATES_A_TASK = 8_000
 # After the bands of the signature come two of one hash a document: equal texts, and what a document says it is.
 _EXACT_BAND = BANDS
 _SAME_BAND = BANDS + 1
-_ALL_BANDS = BANDS + 2
+_ID_BAND = BANDS + 2
+_ALL_BANDS = BANDS + 3
+_PAST_PARTS_A_TASK = 64
+
+_SALTS = {doc_type: hash64(doc_type) for doc_type in DOC_TYPES}
 
 ID_USED_TWICE = "dedup.id_used_twice"
 
@@ -70,6 +81,7 @@ class _Run:
     ingest: StageFolder
     entries: list[dict[str, Any]]
     firsts: list[int]
+    view: View
 
     def step(self, name: str) -> StageFolder:
         return self.job.workspace.work(f"dedup.{name}")
@@ -85,6 +97,27 @@ class _Run:
 
 def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage dedup up to date with the manifest of stage ingest."""
+    this = _open(job, ingested)
+    settings, entries, firsts = job.config.dedup, this.entries, this.firsts
+    if settings.enabled:
+        _decide(this)
+    else:
+        _check_ids(this)
+    about = _decision_digests(this)
+    tasks = [
+        PartTask(
+            number,
+            digest(this.fingerprint, entry["sha256"], about[number]),
+            (this.ingest, entry, firsts[number], this.step("pairs")),
+            int(entry["bytes"]),
+            digest(this.fingerprint, entry["fingerprint"], about[number]),
+        )
+        for number, entry in enumerate(entries)
+    ]
+    return job.runner.run_stage("dedup", job.workspace.stage("dedup"), apply_part, tasks, this.fingerprint)
+
+
+def _open(job: Job, ingested: Mapping[str, Any]) -> _Run:
     settings = job.config.dedup
     fingerprint = digest(
         "dedup",
@@ -96,23 +129,9 @@ def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     entries = list(ingested["parts"])
     rows = [int(entry["rows"]) for entry in entries]
     firsts = [0, *accumulate(rows)]
-    this = _Run(job, fingerprint, job.workspace.stage("ingest"), entries, firsts)
-    if settings.enabled:
-        _decide(this)
-    else:
-        _check_ids(this)
-    about = _decision_digests(this)
-    tasks = [
-        PartTask(
-            number,
-            digest(fingerprint, entry["sha256"], about[number]),
-            (this.ingest, entry, firsts[number], this.step("pairs")),
-            int(entry["bytes"]),
-            digest(fingerprint, entry["fingerprint"], about[number]),
-        )
-        for number, entry in enumerate(entries)
-    ]
-    return job.runner.run_stage("dedup", job.workspace.stage("dedup"), apply_part, tasks, fingerprint)
+    index = Index(job.workspace.index)
+    view = index.view(job.workspace.run) if settings.history else NO_VIEW
+    return _Run(job, fingerprint, job.workspace.stage("ingest"), entries, firsts, view)
 
 
 def _decision_digests(this: _Run) -> list[str]:
@@ -134,7 +153,11 @@ def _find_repeated(this: _Run, digests: str, manifest: Mapping[str, Any]) -> dic
         "ids",
         find_repeated,
         [
-            ((this.step(digests), this.firsts, number, ranges), [manifest["fingerprint"], number, ranges], this.firsts[-1] * 16)
+            (
+                (this.step(digests), this.firsts, number, ranges, this.view),
+                [manifest["fingerprint"], number, ranges, this.view.fingerprint],
+                this.firsts[-1] * 16,
+            )
             for number in range(ranges)
         ],
     )
@@ -170,11 +193,11 @@ def _decide(this: _Run) -> None:
         find_edges,
         [
             (
-                (this.step("bands"), this.step("ids"), firsts, band, number, ranges),
-                [banded["fingerprint"], repeated["fingerprint"], band, number, ranges],
+                (this.step("bands"), this.step("ids"), firsts, band, number, ranges, this.view),
+                [banded["fingerprint"], repeated["fingerprint"], band, number, ranges, this.view.fingerprint],
                 firsts[-1] * 20 // ranges,
             )
-            for band in range(_ALL_BANDS)
+            for band in range(_ID_BAND)
             for number in range(ranges)
         ],
     )
@@ -182,34 +205,48 @@ def _decide(this: _Run) -> None:
     nodes = int(joined["parts"][0]["rows"])
     buckets = -(-nodes // _CANDIDATES_A_TASK)
     order = {source.name: number for number, source in enumerate(this.job.config.source)}
-    candidates = this.go(
-        "candidates",
-        collect_candidates,
-        [
+    mine: list[Any] = [
+        (
             (
-                (
-                    this.ingest,
-                    entry,
-                    this.step("signatures"),
-                    signed["parts"][number],
-                    this.step("components"),
-                    firsts[number],
-                    buckets,
-                    order,
-                ),
-                [entry["sha256"], joined["fingerprint"], firsts[number], buckets, order],
-                int(entry["bytes"]),
-            )
-            for number, entry in enumerate(entries)
-        ],
-    )
+                this.ingest,
+                entry,
+                this.step("signatures"),
+                signed["parts"][number],
+                this.step("components"),
+                firsts[number],
+                buckets,
+                order,
+            ),
+            [entry["sha256"], joined["fingerprint"], firsts[number], buckets, order],
+            int(entry["bytes"]),
+        )
+        for number, entry in enumerate(entries)
+    ]
+    parts = this.view.parts
+    past: list[Any] = [
+        (
+            (this.view, parts[at : at + _PAST_PARTS_A_TASK], this.step("components"), buckets),
+            [this.view.fingerprint, at, joined["fingerprint"], buckets],
+            0,
+        )
+        for at in range(0, len(parts), _PAST_PARTS_A_TASK)
+    ]
+    candidates = this.go("candidates", collect_candidates, mine)
+    history = this.go("history", collect_past, past)
     verdicts = this.go(
         "verdicts",
         judge_bucket,
         [
             (
-                (this.step("candidates"), bucket, settings.threshold, settings.keep, settings.prefer, *rules),
-                [candidates["fingerprint"], bucket],
+                (
+                    (this.step("candidates"), this.step("history")),
+                    bucket,
+                    settings.threshold,
+                    settings.keep,
+                    settings.prefer,
+                    *rules,
+                ),
+                [candidates["fingerprint"], history["fingerprint"], bucket],
                 sum(int(entry["bytes"]) for entry in candidates["parts"]) // buckets,
             )
             for bucket in range(buckets)
@@ -236,6 +273,11 @@ def digest_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any]) -
     return target.write_work(pa.table([table["doc_id"], exact], schema=_DIGEST))
 
 
+def _id_halves(doc_ids: pa.ChunkedArray) -> tuple[Any, Any]:
+    raw = np.frombuffer(bytes.fromhex("".join(doc_ids.to_pylist())), np.dtype(">u8")).reshape(-1, 2).astype(np.uint64)
+    return raw[:, 0], raw[:, 1]
+
+
 def band_part(target: Target, signatures: StageFolder, entry: Mapping[str, Any]) -> Receipt:
     """The band entries of one part: one sorted row group for each band."""
     table = signatures.read(entry, SIGNATURE)
@@ -243,9 +285,13 @@ def band_part(target: Target, signatures: StageFolder, entry: Mapping[str, Any])
     signed = np.flatnonzero(table["n_chars"].to_numpy() >= SHINGLE)
     hashes = band_hashes(unpack(table["signature"])[signed])
     everyone, named = np.arange(table.num_rows), np.flatnonzero(same != NO_KEY)
-    bands = [(signed, hashes[:, band], keys[signed]) for band in range(BANDS)]
+    # Near copies and the same paper are of one type: the others need not meet.
+    salts = np.array([_SALTS[doc_type] for doc_type in table["doc_type"].to_pylist()], np.uint64)
+    bands = [(signed, hashes[:, band] ^ salts[signed], keys[signed]) for band in range(BANDS)]
     bands.append((everyone, exact_hashes(table["exact"]), keys))
-    bands.append((named, same[named], keys[named]))
+    bands.append((named, same[named] ^ salts[named], keys[named]))
+    heads, tails = _id_halves(table["doc_id"])
+    bands.append((everyone, heads, tails))
     with target.writer(_BAND) as (writer, done):
         for band, (rows, values, own) in enumerate(bands):
             order = np.lexsort((rows, values))
@@ -269,18 +315,24 @@ def _part_files(folder: StageFolder) -> list[Path]:
     return [folder.path / entry["name"] for entry in (manifest["parts"] if manifest else [])]
 
 
-def find_repeated(target: Target, signatures: StageFolder, firsts: list[int], number: int, ranges: int) -> Receipt:
-    """Documents whose doc_id an earlier document has too: a record id that is not unique in its file."""
+def find_repeated(target: Target, signatures: StageFolder, firsts: list[int], number: int, ranges: int, view: View) -> Receipt:
+    """Documents whose doc_id an earlier document has too: a record id that is not unique in its file, or one of another night."""
     heads, tails, exacts, ordinals = [], [], [], []
     for first, path in zip(firsts, _part_files(signatures), strict=False):
         table = pq.read_table(path, columns=["doc_id", "exact"], use_threads=False)
-        raw = np.frombuffer(bytes.fromhex("".join(table["doc_id"].to_pylist())), np.dtype(">u8")).reshape(-1, 2)
+        head, tail = _id_halves(table["doc_id"])
         exact = np.frombuffer(b"".join(table["exact"].to_pylist()), np.dtype("<u8")).reshape(-1, 2)
-        mine = np.flatnonzero(_in_range(raw[:, 0].astype(np.uint64), number, ranges))
-        heads.append(raw[mine, 0].astype(np.uint64))
-        tails.append(raw[mine, 1].astype(np.uint64))
+        mine = np.flatnonzero(_in_range(head, number, ranges))
+        heads.append(head[mine])
+        tails.append(tail[mine])
         exacts.append(exact[mine])
         ordinals.append(first + mine)
+    past = view.probe(_ID_BAND, np.unique(np.concatenate(heads))).by_ordinal()
+    known = view.documents(past.ordinals, ["ordinal", "exact"])
+    heads.append(past.hashes)
+    tails.append(past.keys)
+    exacts.append(np.frombuffer(b"".join(known["exact"].to_pylist()), np.dtype("<u8")).reshape(-1, 2))
+    ordinals.append(past.ordinals - view.limit)
     head, tail, ordinal = np.concatenate(heads), np.concatenate(tails), np.concatenate(ordinals)
     exact = np.concatenate(exacts)
     order = np.lexsort((ordinal, tail, head))
@@ -306,7 +358,7 @@ def _repeated(folder: StageFolder) -> pa.Table:
 
 
 def find_edges(
-    target: Target, bands: StageFolder, ids: StageFolder, firsts: list[int], band: int, number: int, ranges: int
+    target: Target, bands: StageFolder, ids: StageFolder, firsts: list[int], band: int, number: int, ranges: int, view: View
 ) -> Receipt:
     """Star edges of one band's buckets in one range of hashes."""
     hashes, keys, ordinals = [], [], []
@@ -319,8 +371,34 @@ def find_edges(
         ordinals.append(first + table["row"].to_numpy()[mine].astype(np.int64))
     ordinal = np.concatenate(ordinals)
     gone = np.isin(ordinal, _repeated(ids)["ordinal"].to_numpy())
-    edges = star_edges(np.concatenate(hashes)[~gone], np.concatenate(keys)[~gone], ordinal[~gone])
+    new = Entries(np.concatenate(hashes)[~gone], np.concatenate(keys)[~gone], ordinal[~gone])
+    both = Entries.joined([_past_of(view, band, new), new])
+    edges = star_edges(both.hashes, both.keys, both.ordinals)
     return target.write_work(pa.table([edges[:, 0], edges[:, 1]], schema=_EDGE))
+
+
+def _past_of(view: View, band: int, new: Entries) -> Entries:
+    """The entries of earlier runs that ``new`` ones may be compared to, the first of each bucket, with negative ordinals.
+
+    A document without a key is compared to all of its bucket, one with a key to those of the same key.
+    """
+    found = view.probe(band, np.unique(new.hashes)).sorted()
+    if not found.ordinals.size:
+        return found
+    open_ = np.isin(found.hashes, new.hashes[new.keys == NO_KEY])
+    by_arrival = np.lexsort((found.ordinals, found.hashes))
+    first_of_all = np.empty(found.hashes.size, bool)
+    first_of_all[by_arrival] = _firsts(found.hashes[by_arrival], MAX_BUCKET)
+    mixed = found.hashes ^ (found.keys * np.uint64(0x9E3779B97F4A7C15))
+    of_key = np.isin(mixed, new.hashes ^ (new.keys * np.uint64(0x9E3779B97F4A7C15))) & _firsts(mixed, MAX_BUCKET)
+    return found.where((open_ & first_of_all) | of_key).before(view.limit)
+
+
+def _firsts(groups: Any, number: int) -> Any:
+    """Which of a run of equal neighbours are among its first ``number``."""
+    at = np.arange(groups.size)
+    starts = np.maximum.accumulate(np.where(np.concatenate([[True], groups[1:] != groups[:-1]]), at, 0))
+    return at - starts < number
 
 
 def join_edges(target: Target, edges: StageFolder) -> Receipt:
@@ -361,7 +439,6 @@ def collect_candidates(
         "component": found["component"],
         "past": pa.array(np.zeros(found.num_rows, bool)),
         "source_order": pa.array([order[name] for name in documents["source"].to_pylist()], pa.int32()),
-        "doc_type": documents["doc_type"],
         "text": documents["text"],
         **{name: about[name] for name in SIGNATURE.names},
     }
@@ -370,9 +447,29 @@ def collect_candidates(
     return target.write_work(table, row_group_size=512)
 
 
+def collect_past(
+    target: Target, view: View, parts: tuple[tuple[str, int, int], ...], joined: StageFolder, buckets: int
+) -> Receipt:
+    """The documents of earlier runs to which new ones are compared, sorted by bucket."""
+    found = _between(joined, min(low for _, low, _ in parts) - view.limit, max(high for *_, high in parts) - view.limit)
+    past = replace(view, parts=parts).documents(found["ordinal"].to_numpy() + view.limit, INDEXED.names)
+    component = found["component"].to_numpy()
+    columns = {
+        **{name: past[name] for name in INDEXED.names},
+        "bucket": pa.array((component % max(buckets, 1)).astype(np.int32)),
+        "ordinal": found["ordinal"],
+        "component": found["component"],
+        "past": pa.array(np.ones(found.num_rows, bool)),
+        "source_order": pa.array(np.zeros(found.num_rows, np.int32)),
+    }
+    table = pa.table([columns[name] for name in _CANDIDATE.names], schema=_CANDIDATE)
+    table = table.sort_by([("bucket", "ascending"), ("component", "ascending"), ("ordinal", "ascending")])
+    return target.write_work(table, row_group_size=512)
+
+
 def judge_bucket(
     target: Target,
-    candidates: StageFolder,
+    candidates: tuple[StageFolder, ...],
     bucket: int,
     threshold: float,
     keep: Keep,
@@ -382,7 +479,11 @@ def judge_bucket(
 ) -> Receipt:
     """The verdicts on all components of one bucket."""
     table = pa.concat_tables(
-        [pq.read_table(path, filters=[("bucket", "==", bucket)], use_threads=False) for path in _part_files(candidates)]
+        [
+            pq.read_table(path, filters=[("bucket", "==", bucket)], use_threads=False)
+            for folder in candidates
+            for path in _part_files(folder)
+        ]
     )
     return target.write_work(judge(table.drop_columns(["bucket"]), threshold, rules_for(overlays, digests).dedup, keep, prefer))
 
@@ -431,3 +532,99 @@ def apply_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any], fi
     }
     ledger = pa.table([columns[name] for name in LEDGER.names], schema=LEDGER)
     return target.write(Batch(table.filter(pa.array(stays)), ledger, {}), given)
+
+
+def publish(job: Job, ingested: Mapping[str, Any]) -> None:
+    """Add what this run kept to the history that later runs are compared to; call it when the run's release stands.
+
+    A run that is there already stays as it is. Raises ConfigError where it changed after later runs had been compared to it.
+    """
+    this = _open(job, ingested)
+    index = Index(job.workspace.index)
+    pairs, firsts, base = this.step("pairs"), this.firsts, this.view.limit
+    decided = pairs.manifest() or {}
+    signed = this.step("signatures").manifest() or {}
+    needs = [decided["fingerprint"], base]
+    documents = this.go(
+        "documents",
+        index_part,
+        [
+            (
+                (this.ingest, entry, this.step("signatures"), signed["parts"][number], pairs, firsts[number], base),
+                [entry["sha256"], *needs],
+                0,
+            )
+            for number, entry in enumerate(this.entries)
+        ],
+    )
+    entries = this.go(
+        "entries", sort_band, [((this.step("bands"), pairs, firsts, band, base), [*needs, band], 0) for band in range(_ALL_BANDS)]
+    )
+    held = this.go("held", collect_held, [((pairs,), needs, 0)])
+    index.add(
+        NewRun(
+            job.workspace.run,
+            base,
+            firsts[-1],
+            tuple(
+                (path, entry["sha256"], base + low, base + high)
+                for path, entry, (low, high) in zip(
+                    _part_files(this.step("documents")), documents["parts"], pairwise(firsts), strict=True
+                )
+            ),
+            tuple(
+                (path, entry["sha256"]) for path, entry in zip(_part_files(this.step("entries")), entries["parts"], strict=True)
+            ),
+            (_part_files(this.step("held"))[0], held["parts"][0]["sha256"]),
+        )
+    )
+
+
+def _gone(pairs: StageFolder, low: int, high: int) -> Any:
+    found = _between(pairs, low, high)
+    return found["ordinal"].to_numpy()[found["gone"].to_numpy()]
+
+
+def index_part(
+    target: Target,
+    ingest: StageFolder,
+    entry: Mapping[str, Any],
+    signatures: StageFolder,
+    signed: Mapping[str, Any],
+    pairs: StageFolder,
+    first: int,
+    base: int,
+) -> Receipt:
+    """What the index says of the documents of one part that stay."""
+    table = ingest.read(entry, DOCUMENT_RAW)
+    stays = np.setdiff1d(np.arange(table.num_rows), _gone(pairs, first, first + table.num_rows) - first)
+    documents = table.take(pa.array(stays))
+    about = signatures.read(signed, SIGNATURE).take(pa.array(stays))
+    columns = {
+        **{name: about[name] for name in SIGNATURE.names},
+        "ordinal": pa.array(base + first + stays),
+        "text": comparison_copies(documents["text"]).cast(pa.string()),
+    }
+    return target.write_work(pa.table([columns[name] for name in INDEXED.names], schema=INDEXED), row_group_size=256)
+
+
+def sort_band(target: Target, bands: StageFolder, pairs: StageFolder, firsts: list[int], band: int, base: int) -> Receipt:
+    """The entries of one band of the documents that stay, sorted."""
+    gone = _gone(pairs, 0, firsts[-1])
+    found = [Entries.none()]
+    for first, path in zip(firsts, _part_files(bands), strict=False):
+        table = pq.read_table(path, filters=[("band", "==", band)], use_threads=False)
+        ordinals = first + table["row"].to_numpy().astype(np.int64)
+        entries = Entries(table["hash"].to_numpy(), table["key"].to_numpy(), ordinals)
+        found.append(entries.where(~np.isin(ordinals, gone)))
+    entries = Entries.joined(found).before(-base).sorted()
+    with target.writer(ENTRY, compression_level=1, encoding=ENTRY_ENCODING) as (writer, done):
+        writer.write_table(entries.table(), row_group_size=1 << 16)
+    return done[0]
+
+
+def collect_held(target: Target, pairs: StageFolder) -> Receipt:
+    """What left for a document that stays; a document that comes again is its own twin, and is not held down."""
+    table = pq.read_table(_part_files(pairs)[0], use_threads=False)
+    held = table.filter(pc.and_(table["gone"], pc.not_equal(table["doc_id"], table["twin"])))
+    return target.write_work(held.select(HELD.names).cast(HELD))

@@ -25,7 +25,6 @@ CANDIDATES = pa.schema(
         ("component", pa.int64()),
         ("past", pa.bool_()),  # an earlier night kept it: it stays, and is only compared with
         ("source_order", pa.int32()),
-        ("doc_type", pa.string()),
         ("text", pa.string()),
         *SIGNATURE,
     ]
