@@ -41,6 +41,8 @@ _COMMON = [
     ("text", pa.string()),
     ("meta", META),
     ("segments", pa.list_(SEGMENT)),
+    ("family_id", pa.string()),  # doc_id of the first of its template family, from dedup on; null where it is alone
+    ("family_size", pa.int32()),  # documents of the family up to this run
 ]
 
 # Until de-identification a document still says where it comes from.

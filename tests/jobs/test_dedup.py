@@ -218,3 +218,33 @@ def read_kept(job: Job) -> list[dict[str, Any]]:
     manifest = folder.manifest()
     assert manifest is not None
     return [row for entry in manifest["parts"] for row in folder.read(entry, DOCUMENT_RAW).to_pylist()]
+
+
+def series(numbers: range) -> list[dict[str, Any]]:
+    """Judgments on one form, each of another case, and every fourth a copy of the one before."""
+    form = article(1)
+    records = []
+    for number in numbers:
+        case = number - (number % 4 == 3)
+        text = f"某市人民法院\n民事判决书\n（2081）沪0115民初{1000 + case}号\n原告甲公司。{edited(form, case)}"
+        records.append({"id": f"c{number}", "text": text})
+    return records
+
+
+@pytest.mark.parametrize("cuts", [[0, 16], [0, 5, 9, 16]])
+def test_a_family_is_named_and_capped_in_order_of_arrival(make_job: MakeJob, cuts: list[int]) -> None:
+    kept: list[dict[str, Any]] = []
+    rules: list[str] = []
+    for number, (start, end) in enumerate(pairwise(cuts)):
+        settings = ("dedup.history=true", 'dedup.prefer="first"', "dedup.max_per_family=5", f"run=n{number}")
+        job = make_job("a", series(range(start, end)), *settings, doc_type="judgment")
+        ingested = ingest.run(job)
+        dedup.run(job, ingested)
+        dedup.publish(job, ingested)
+        kept += read_kept(job)
+        rules += [row["rule"] for row in job.workspace.stage("dedup").ledgers().to_pylist()]
+    assert [row["record_id"] for row in kept] == ["c0", "c1", "c2", "c4", "c5"]
+    assert {row["family_id"] for row in kept[-2:]} == {kept[0]["doc_id"]}
+    assert kept[-1]["family_size"] == (12 if len(cuts) == 2 else 7)
+    assert sorted(set(rules)) == ["dedup.exact", "dedup.family_cap"]
+    assert rules.count("dedup.exact") == 4

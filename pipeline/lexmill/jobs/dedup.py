@@ -9,6 +9,8 @@ Steps, each a folder of Parquet parts (``Workspace.work``)::
     dedup.components   one             union-find over all edges
     dedup.candidates   one a part      the texts of documents in a component of two or more, sorted by bucket of components
     dedup.verdicts     one a bucket    exact Jaccard against kept representatives
+    dedup.kin          one a part      the signatures of documents that share a bucket, sorted by bucket of kin
+    dedup.families     one a bucket    template families: different cases on one form
     dedup.pairs        one             every decision by ordinal: kept, gone, Jaccard, rule; refused pairs, too
     dedup              one a part      kept documents and ledger
 
@@ -37,6 +39,7 @@ from lexmill.core.batch import Batch
 from lexmill.core.dedup.cluster import components, star_edges
 from lexmill.core.dedup.compare import comparison_copies
 from lexmill.core.dedup.describe import describe, exact_digests
+from lexmill.core.dedup.family import families, ranks
 from lexmill.core.dedup.identity import NO_KEY, hash64
 from lexmill.core.dedup.judge import CANDIDATES, EXACT, MAX_BUCKET, PAIRS, Keep, Prefer, judge
 from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
@@ -49,9 +52,11 @@ from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.index import ENTRY, ENTRY_ENCODING, HELD, INDEXED, NO_VIEW, Entries, Index, NewRun, View
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 
-# Bounds on what one task holds: 8 million hashes are 200 MB with their keys and sort; 8,000 texts of 7 KB are 60 MB.
+# Bounds on what one task holds: 8 million hashes are 200 MB with their keys and sort; 8,000 texts of 7 KB are 60 MB;
+# 200,000 signatures are 100 MB.
 _HASHES_A_TASK = 8_000_000
 _CANDIDATES_A_TASK = 8_000
+_KIN_A_TASK = 200_000
 
 # After the bands of the signature come two of one hash a document: equal texts, and what a document says it is.
 _EXACT_BAND = BANDS
@@ -59,16 +64,43 @@ _SAME_BAND = BANDS + 1
 _ID_BAND = BANDS + 2
 _ALL_BANDS = BANDS + 3
 _PAST_PARTS_A_TASK = 64
+_ALL = 1 << 62  # beyond every ordinal
 
 _SALTS = {doc_type: hash64(doc_type) for doc_type in DOC_TYPES}
 
 ID_USED_TWICE = "dedup.id_used_twice"
+FAMILY_CAP = "dedup.family_cap"
+_FAMILY = "refused.family"
 
 _BAND = pa.schema([("band", pa.int32()), ("hash", pa.uint64()), ("key", pa.uint64()), ("row", pa.int32())])
 _DIGEST = pa.schema([SIGNATURE.field("doc_id"), SIGNATURE.field("exact")])
 _REPEATED = pa.schema([("ordinal", pa.int64()), ("twin_ordinal", pa.int64()), ("twin", pa.string()), ("same_text", pa.bool_())])
-_EDGE = pa.schema([("low", pa.int64()), ("high", pa.int64())])
-_COMPONENT = pa.schema([("ordinal", pa.int64()), ("component", pa.int64())])
+_EDGE = pa.schema([("low", pa.int64()), ("high", pa.int64()), ("apart", pa.int64())])
+# ``component``: whom it may be a copy of, null if of nobody; ``kin``: whom it shares a bucket with.
+_COMPONENT = pa.schema([("ordinal", pa.int64()), ("component", pa.int64()), ("kin", pa.int64())])
+_KIN = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("kin", pa.int64()),
+        ("ordinal", pa.int64()),
+        ("doc_id", pa.string()),
+        ("doc_type", pa.string()),
+        ("n_chars", pa.int32()),
+        ("leader", pa.int64()),  # of an earlier run: the ordinal of the first of its family; else null
+        ("signature", SIGNATURE.field("signature").type),
+    ]
+)
+_KIN_ROW = pa.schema(
+    [
+        ("ordinal", pa.int64()),
+        ("leader", pa.int64()),
+        ("doc_id", pa.string()),
+        ("family_id", pa.string()),
+        ("rank", pa.int64()),  # how manieth of its family, counted over all runs
+        ("size", pa.int64()),  # of the family up to this run
+        ("estimate", pa.float64()),  # of the Jaccard index with the leader
+    ]
+)
 _CANDIDATE = pa.schema([("bucket", pa.int32()), *CANDIDATES])
 
 
@@ -108,7 +140,7 @@ def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
         PartTask(
             number,
             digest(this.fingerprint, entry["sha256"], about[number]),
-            (this.ingest, entry, firsts[number], this.step("pairs")),
+            (this.ingest, entry, firsts[number], this.step("pairs"), this.step("families") if settings.enabled else None),
             int(entry["bytes"]),
             digest(this.fingerprint, entry["fingerprint"], about[number]),
         )
@@ -143,7 +175,9 @@ def _decision_digests(this: _Run) -> list[str]:
     for number, (low, high) in enumerate(pairwise(edges.tolist())):
         found = table.slice(low, high - low)
         rows = pc.subtract(found["ordinal"], this.firsts[number]).to_pylist()
-        digests.append(digest(rows, found.drop_columns(["ordinal"]).to_pydict()))
+        kin = _families(this.step("families"), *this.firsts[number : number + 2]) if this.job.config.dedup.enabled else None
+        named = kin.filter(pc.greater(kin["size"], 1)).select(["doc_id", "family_id", "size"]).to_pydict() if kin else None
+        digests.append(digest(rows, found.drop_columns(["ordinal"]).to_pydict(), named))
     return digests
 
 
@@ -169,7 +203,7 @@ def _check_ids(this: _Run) -> None:
         "digests", digest_part, [((this.ingest, entry), entry["sha256"], int(entry["bytes"])) for entry in this.entries]
     )
     repeated = _find_repeated(this, "digests", digests)
-    this.go("pairs", collect_pairs, [((None, this.step("ids")), [None, repeated["fingerprint"]], 0)])
+    this.go("pairs", collect_pairs, [((None, this.step("ids"), None, 0), [None, repeated["fingerprint"]], 0)])
 
 
 def _decide(this: _Run) -> None:
@@ -202,8 +236,7 @@ def _decide(this: _Run) -> None:
         ],
     )
     joined = this.go("components", join_edges, [((this.step("edges"),), edges["fingerprint"], 0)])
-    nodes = int(joined["parts"][0]["rows"])
-    buckets = -(-nodes // _CANDIDATES_A_TASK)
+    buckets = -(-int(joined["extra"][0]["copies"]) // _CANDIDATES_A_TASK)
     order = {source.name: number for number, source in enumerate(this.job.config.source)}
     mine: list[Any] = [
         (
@@ -252,10 +285,53 @@ def _decide(this: _Run) -> None:
             for bucket in range(buckets)
         ],
     )
+    families = _find_families(this, signed, joined, verdicts)
     this.go(
         "pairs",
         collect_pairs,
-        [((this.step("verdicts"), this.step("ids")), [verdicts["fingerprint"], repeated["fingerprint"]], 0)],
+        [
+            (
+                (this.step("verdicts"), this.step("ids"), this.step("families"), settings.max_per_family),
+                [verdicts["fingerprint"], repeated["fingerprint"], families["fingerprint"]],
+                0,
+            )
+        ],
+    )
+
+
+def _find_families(
+    this: _Run, signed: Mapping[str, Any], joined: Mapping[str, Any], verdicts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Find the families of the documents that the verdicts leave."""
+    buckets = max(1, -(-int(joined["parts"][0]["rows"]) // _KIN_A_TASK))
+    sources: list[Any] = [
+        ((this.step("signatures"), entry, None, first), entry["sha256"])
+        for entry, first in zip(signed["parts"], this.firsts, strict=False)
+    ]
+    parts = this.view.parts
+    sources += [
+        ((None, None, replace(this.view, parts=parts[at : at + _PAST_PARTS_A_TASK]), 0), [this.view.fingerprint, at])
+        for at in range(0, len(parts), _PAST_PARTS_A_TASK)
+    ]
+    kin = this.go(
+        "kin",
+        collect_kin,
+        [
+            ((*source, this.step("components"), buckets), [needs, joined["fingerprint"], source[-1], buckets], 0)
+            for source, needs in sources
+        ],
+    )
+    return this.go(
+        "families",
+        find_families,
+        [
+            (
+                (this.step("kin"), this.step("verdicts"), this.step("ids"), bucket, this.view),
+                [kin["fingerprint"], verdicts["fingerprint"], bucket, this.view.fingerprint],
+                0,
+            )
+            for bucket in range(buckets)
+        ],
     )
 
 
@@ -374,13 +450,14 @@ def find_edges(
     new = Entries(np.concatenate(hashes)[~gone], np.concatenate(keys)[~gone], ordinal[~gone])
     both = Entries.joined([_past_of(view, band, new), new])
     edges = star_edges(both.hashes, both.keys, both.ordinals)
-    return target.write_work(pa.table([edges[:, 0], edges[:, 1]], schema=_EDGE))
+    return target.write_work(pa.table([edges[:, 0], edges[:, 1], edges[:, 2]], schema=_EDGE))
 
 
 def _past_of(view: View, band: int, new: Entries) -> Entries:
     """The entries of earlier runs that ``new`` ones may be compared to, the first of each bucket, with negative ordinals.
 
-    A document without a key is compared to all of its bucket, one with a key to those of the same key.
+    A document without a key is compared to all of its bucket, one with a key to those of the same key; and the very first of a
+    bucket leads to its family.
     """
     found = view.probe(band, np.unique(new.hashes)).sorted()
     if not found.ordinals.size:
@@ -391,7 +468,9 @@ def _past_of(view: View, band: int, new: Entries) -> Entries:
     first_of_all[by_arrival] = _firsts(found.hashes[by_arrival], MAX_BUCKET)
     mixed = found.hashes ^ (found.keys * np.uint64(0x9E3779B97F4A7C15))
     of_key = np.isin(mixed, new.hashes ^ (new.keys * np.uint64(0x9E3779B97F4A7C15))) & _firsts(mixed, MAX_BUCKET)
-    return found.where((open_ & first_of_all) | of_key).before(view.limit)
+    very_first = np.empty(found.hashes.size, bool)
+    very_first[by_arrival] = _firsts(found.hashes[by_arrival], 1)
+    return found.where((open_ & first_of_all) | of_key | very_first).before(view.limit)
 
 
 def _firsts(groups: Any, number: int) -> Any:
@@ -402,11 +481,16 @@ def _firsts(groups: Any, number: int) -> Any:
 
 
 def join_edges(target: Target, edges: StageFolder) -> Receipt:
-    """Components of two or more documents over the edges of all bands."""
+    """Components of two or more documents over the edges of all bands: of possible copies, and of kin."""
     tables = pa.concat_tables([pq.read_table(path, use_threads=False) for path in _part_files(edges)])
     pairs = np.stack([tables["low"].to_numpy(), tables["high"].to_numpy()], axis=1)
-    nodes, labels = components(pairs)
-    return target.write_work(pa.table([nodes, labels], schema=_COMPONENT), row_group_size=1 << 16)
+    nodes, kin = components(pairs)
+    copies, labels = components(pairs[tables["apart"].to_numpy() == 0])
+    at = np.searchsorted(nodes, copies)
+    component, alone = np.zeros(nodes.size, np.int64), np.ones(nodes.size, bool)
+    component[at], alone[at] = labels, False
+    table = pa.table([nodes, pa.array(component, mask=alone), kin], schema=_COMPONENT)
+    return target.write_work(table, row_group_size=1 << 16, extra={"copies": int(copies.size)})
 
 
 def _between(folder: StageFolder, low: int, high: int) -> pa.Table:
@@ -427,6 +511,7 @@ def collect_candidates(
 ) -> Receipt:
     """The documents of one part that may have a copy, with their texts, sorted by bucket."""
     found = _between(joined, first, first + int(entry["rows"]))
+    found = found.filter(pc.is_valid(found["component"]))
     if not found.num_rows:
         return target.write_work(_CANDIDATE.empty_table())
     rows = pa.array(found["ordinal"].to_numpy() - first)
@@ -452,6 +537,7 @@ def collect_past(
 ) -> Receipt:
     """The documents of earlier runs to which new ones are compared, sorted by bucket."""
     found = _between(joined, min(low for _, low, _ in parts) - view.limit, max(high for *_, high in parts) - view.limit)
+    found = found.filter(pc.is_valid(found["component"]))
     past = replace(view, parts=parts).documents(found["ordinal"].to_numpy() + view.limit, INDEXED.names)
     component = found["component"].to_numpy()
     columns = {
@@ -488,7 +574,106 @@ def judge_bucket(
     return target.write_work(judge(table.drop_columns(["bucket"]), threshold, rules_for(overlays, digests).dedup, keep, prefer))
 
 
-def collect_pairs(target: Target, verdicts: StageFolder | None, ids: StageFolder) -> Receipt:
+def collect_kin(
+    target: Target,
+    signatures: StageFolder | None,
+    entry: Mapping[str, Any] | None,
+    past: View | None,
+    first: int,
+    joined: StageFolder,
+    buckets: int,
+) -> Receipt:
+    """Signatures of the documents that share a bucket, of one part of this run or of some of earlier runs, sorted by bucket."""
+    if past is not None:
+        low, high = min(low for _, low, _ in past.parts) - past.limit, max(high for *_, high in past.parts) - past.limit
+        found = _between(joined, low, high)
+        about = past.documents(found["ordinal"].to_numpy() + past.limit, INDEXED.names)
+        leaders = pc.subtract(about["family"], past.limit)
+    else:
+        assert signatures is not None
+        assert entry is not None
+        found = _between(joined, first, first + int(entry["rows"]))
+        about = signatures.read(entry, SIGNATURE).take(pa.array(found["ordinal"].to_numpy() - first))
+        leaders = pa.nulls(found.num_rows, pa.int64())
+    columns = {
+        **{name: about[name] for name in ("doc_id", "doc_type", "n_chars", "signature")},
+        "bucket": pa.array((found["kin"].to_numpy() % buckets).astype(np.int32)),
+        "kin": found["kin"],
+        "ordinal": found["ordinal"],
+        "leader": leaders,
+    }
+    table = pa.table([columns[name] for name in _KIN.names], schema=_KIN)
+    return target.write_work(table.sort_by([("bucket", "ascending"), ("ordinal", "ascending")]), row_group_size=1 << 14)
+
+
+def find_families(target: Target, kin: StageFolder, verdicts: StageFolder, ids: StageFolder, bucket: int, view: View) -> Receipt:
+    """The families of one bucket of kin, without those that leave as copies."""
+    filters = [("bucket", "==", bucket)]
+    table = pa.concat_tables([pq.read_table(path, filters=filters, use_threads=False) for path in _part_files(kin)])
+    gone = [_repeated(ids)["ordinal"].to_numpy()]
+    left = [("gone", "==", True)]
+    gone += [
+        pq.read_table(path, columns=["ordinal"], filters=left, use_threads=False)["ordinal"].to_numpy()
+        for path in _part_files(verdicts)
+    ]
+    stays = ~np.isin(table["ordinal"].to_numpy(), np.concatenate(gone)) & (table["n_chars"].to_numpy() >= SHINGLE)
+    table = _with_leaders(table.filter(pa.array(stays)).sort_by("ordinal"), view)
+    ordinals, types = table["ordinal"].to_numpy(), table["doc_type"].to_pylist()
+    known = pc.fill_null(pc.index_in(table["leader"], table["ordinal"].combine_chunks()), -1).to_numpy()
+    signatures = unpack(table["signature"])
+    salts = np.array([_SALTS[doc_type] for doc_type in types], np.uint64)
+    leaders = families(band_hashes(signatures) ^ salts[:, None], signatures, known)
+    new = np.flatnonzero(ordinals >= 0)
+    led = leaders[new]
+    counted = _count_past(view, np.unique(ordinals[led][ordinals[led] < 0]))
+    before = np.array([counted.get(ordinal, 0) for ordinal in ordinals[led].tolist()], np.int64)
+    estimates = np.count_nonzero(signatures[new] == signatures[led], axis=1) / signatures.shape[1]
+    doc_ids = table["doc_id"]
+    columns = [
+        ordinals[new],
+        ordinals[led],
+        doc_ids.take(pa.array(new)),
+        doc_ids.take(pa.array(led)),
+        *ranks(led, before),
+        estimates,
+    ]
+    return target.write_work(pa.table(columns, schema=_KIN_ROW))
+
+
+def _with_leaders(table: pa.Table, view: View) -> pa.Table:
+    """The same documents with the leaders of their families, where those are of earlier runs and share no bucket themselves."""
+    named = np.unique(table["leader"].drop_null().to_numpy())
+    missing = np.setdiff1d(named, table["ordinal"].to_numpy())
+    if not missing.size:
+        return table
+    about = view.documents(missing + view.limit, INDEXED.names)
+    columns = {
+        **{name: about[name] for name in ("doc_id", "doc_type", "n_chars", "signature")},
+        "bucket": pa.nulls(about.num_rows, pa.int32()),
+        "kin": pa.nulls(about.num_rows, pa.int64()),
+        "ordinal": pc.subtract(about["ordinal"], view.limit),
+        "leader": pc.subtract(about["family"], view.limit),
+    }
+    more = pa.table([columns[name] for name in _KIN.names], schema=_KIN)
+    return pa.concat_tables([table, more]).sort_by("ordinal")
+
+
+def _count_past(view: View, leaders: Any) -> dict[int, int]:
+    """How many documents of earlier runs each family has, by the (negative) ordinal of its leader."""
+    counts: dict[int, int] = {}
+    if leaders.size:
+        wanted = pa.array(leaders + view.limit)
+        for name, *_ in view.parts:
+            column = pq.read_table(view.root / "documents" / name, columns=["family"], use_threads=False)["family"]
+            for row in column.filter(pc.is_in(column, wanted)).value_counts().to_pylist():
+                at = row["values"] - view.limit
+                counts[at] = counts.get(at, 0) + row["counts"]
+    return counts
+
+
+def collect_pairs(
+    target: Target, verdicts: StageFolder | None, ids: StageFolder, found: StageFolder | None, max_per_family: int
+) -> Receipt:
     """Every decision, sorted by ordinal; of documents under a used id copies leave, and others are to be looked at."""
     repeated = _repeated(ids)
     same_text = repeated["same_text"]
@@ -507,15 +692,51 @@ def collect_pairs(target: Target, verdicts: StageFolder | None, ids: StageFolder
     tables = [pa.table([columns[name] for name in PAIRS.names], schema=PAIRS)]
     if verdicts is not None:
         tables += [pq.read_table(path, use_threads=False) for path in _part_files(verdicts)]
-    return target.write_work(pa.concat_tables(tables).sort_by("ordinal"), row_group_size=1 << 16)
+    pairs = pa.concat_tables(tables)
+    if found is not None:
+        pairs = _with_families(pairs, _families(found, 0, _ALL), max_per_family)
+    return target.write_work(pairs.sort_by([("ordinal", "ascending"), ("gone", "descending")]), row_group_size=1 << 16)
 
 
-def apply_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any], first: int, pairs: StageFolder) -> Receipt:
+def _families(found: StageFolder, low: int, high: int) -> pa.Table:
+    """The rows of all buckets whose ordinal lies in [low, high), by ordinal."""
+    within = [("ordinal", ">=", low), ("ordinal", "<", high)]
+    return pa.concat_tables([pq.read_table(path, filters=within, use_threads=False) for path in _part_files(found)]).sort_by(
+        "ordinal"
+    )
+
+
+def _with_families(pairs: pa.Table, kin: pa.Table, max_per_family: int) -> pa.Table:
+    """The decisions with a row for each member of a family but its leader: it leaves where the family has enough."""
+    members = kin.filter(pc.not_equal(kin["ordinal"], kin["leader"]))
+    capped = pc.and_(pc.greater(members["rank"], max_per_family), pa.scalar(max_per_family > 0))
+    said = pc.is_in(members["ordinal"], pairs["ordinal"])
+    members, capped = members.filter(pc.or_(capped, pc.invert(said))), capped.filter(pc.or_(capped, pc.invert(said)))
+    columns = {
+        "ordinal": members["ordinal"],
+        "doc_id": members["doc_id"],
+        "twin_ordinal": members["leader"],
+        "twin": members["family_id"],
+        "rule": pc.if_else(capped, FAMILY_CAP, _FAMILY),
+        "jaccard": pa.nulls(members.num_rows, pa.float64()),
+        "value": members["estimate"],
+        "component": members["leader"],
+        "gone": capped,
+    }
+    more = pa.table([columns[name] for name in PAIRS.names], schema=PAIRS)
+    # A document that leaves for its family is no more than that.
+    left = pc.and_(pc.is_in(pairs["ordinal"], more.filter(more["gone"])["ordinal"]), pc.invert(pairs["gone"]))
+    return pa.concat_tables([pairs.filter(pc.invert(left)), more])
+
+
+def apply_part(
+    target: Target, ingest: StageFolder, entry: Mapping[str, Any], first: int, pairs: StageFolder, found: StageFolder | None
+) -> Receipt:
     """Split one part into the documents that stay and the ledger of those that leave."""
     table = ingest.read(entry, DOCUMENT_RAW)
     given = count_documents(table)
-    found = _between(pairs, first, first + table.num_rows)
-    gone = found.filter(found["gone"])
+    decided = _between(pairs, first, first + table.num_rows)
+    gone = decided.filter(decided["gone"])
     rows = gone["ordinal"].to_numpy() - first
     stays = np.ones(table.num_rows, bool)
     stays[rows] = False
@@ -531,7 +752,19 @@ def apply_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any], fi
         "n_bytes": pc.binary_length(leaving["text"]).cast(pa.int64()),
     }
     ledger = pa.table([columns[name] for name in LEDGER.names], schema=LEDGER)
+    if found is not None:
+        table = _name_families(table, found, first)
     return target.write(Batch(table.filter(pa.array(stays)), ledger, {}), given)
+
+
+def _name_families(table: pa.Table, found: StageFolder, first: int) -> pa.Table:
+    """The documents of a part with the id and size of their families, where those have two or more."""
+    kin = _families(found, first, first + table.num_rows)
+    kin = kin.filter(pc.greater(kin["size"], 1))
+    at = pc.index_in(pa.array(np.arange(first, first + table.num_rows)), kin["ordinal"].combine_chunks())
+    for name, values in (("family_id", kin["family_id"]), ("family_size", kin["size"].cast(pa.int32()))):
+        table = table.set_column(table.schema.get_field_index(name), name, values.take(at))
+    return table
 
 
 def publish(job: Job, ingested: Mapping[str, Any]) -> None:
@@ -550,7 +783,16 @@ def publish(job: Job, ingested: Mapping[str, Any]) -> None:
         index_part,
         [
             (
-                (this.ingest, entry, this.step("signatures"), signed["parts"][number], pairs, firsts[number], base),
+                (
+                    this.ingest,
+                    entry,
+                    this.step("signatures"),
+                    signed["parts"][number],
+                    pairs,
+                    this.step("families"),
+                    firsts[number],
+                    base,
+                ),
                 [entry["sha256"], *needs],
                 0,
             )
@@ -581,8 +823,10 @@ def publish(job: Job, ingested: Mapping[str, Any]) -> None:
 
 
 def _gone(pairs: StageFolder, low: int, high: int) -> Any:
+    """Ordinals of those that left; one that its family had no room for still stands for its copies."""
     found = _between(pairs, low, high)
-    return found["ordinal"].to_numpy()[found["gone"].to_numpy()]
+    left = pc.and_(found["gone"], pc.not_equal(found["rule"], FAMILY_CAP))
+    return found["ordinal"].to_numpy()[left.to_numpy()]
 
 
 def index_part(
@@ -592,6 +836,7 @@ def index_part(
     signatures: StageFolder,
     signed: Mapping[str, Any],
     pairs: StageFolder,
+    found: StageFolder,
     first: int,
     base: int,
 ) -> Receipt:
@@ -603,9 +848,20 @@ def index_part(
     columns = {
         **{name: about[name] for name in SIGNATURE.names},
         "ordinal": pa.array(base + first + stays),
+        "family": pa.array(base + _leaders(found, first + stays)),
         "text": comparison_copies(documents["text"]).cast(pa.string()),
     }
     return target.write_work(pa.table([columns[name] for name in INDEXED.names], schema=INDEXED), row_group_size=256)
+
+
+def _leaders(found: StageFolder, ordinals: Any) -> Any:
+    """The ordinal of the leader of each document's family; of most their own."""
+    kin = _families(found, int(ordinals.min(initial=0)), int(ordinals.max(initial=0)) + 1)
+    leaders = ordinals.copy()
+    at = pc.index_in(pa.array(ordinals), kin["ordinal"].combine_chunks())
+    some = pc.is_valid(at).to_numpy(zero_copy_only=False)
+    leaders[some] = kin["leader"].take(at.drop_null()).to_numpy()
+    return leaders
 
 
 def sort_band(target: Target, bands: StageFolder, pairs: StageFolder, firsts: list[int], band: int, base: int) -> Receipt:

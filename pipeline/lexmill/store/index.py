@@ -39,7 +39,8 @@ _MERGED_AT_ONCE: Final = 2_000_000
 _ROW_GROUP: Final = 1 << 16
 
 ENTRY = pa.schema([("hash", pa.uint64()), ("key", pa.uint64()), ("ordinal", pa.int64())])
-INDEXED = pa.schema([("ordinal", pa.int64()), ("text", pa.string()), *SIGNATURE])
+# ``family``: the ordinal of the first of its template family.
+INDEXED = pa.schema([("ordinal", pa.int64()), ("family", pa.int64()), ("text", pa.string()), *SIGNATURE])
 HELD = pa.schema([("doc_id", pa.string()), ("twin", pa.string()), ("rule", pa.string())])
 
 # Sorted 64-bit hashes: differences take two thirds of the space, and zstd finds nothing more.
