@@ -39,7 +39,7 @@ def test_pairs_of_this_run_and_of_an_earlier_one(make_job: MakeJob) -> None:
     assert near[0].stays.endswith("旧"), "the twin of the earlier run"
     assert len(pairs.find(job.workspace, "dedup", 5)[0]) == 2
     assert len(pairs.find(job.workspace, None, 1)[0]) == 1
-    with pytest.raises(InputError, match="there are dedup.exact, dedup.near"):
+    with pytest.raises(InputError, match=r"there are dedup\.exact, dedup\.near"):
         pairs.find(job.workspace, "dedup.same_case", 5)
     page = shown(found)
     assert near[0].row["doc_id"] in page
