@@ -45,3 +45,5 @@ def test_pairs_of_this_run_and_of_an_earlier_one(make_job: MakeJob) -> None:
     assert near[0].row["doc_id"] in page
     assert "某" in page
     assert "…" in page, "long equal stretches are not shown"
+    assert "{+某+}" in page
+    assert "[-旧-]" in page

@@ -5,7 +5,7 @@ Steps, each a folder of Parquet parts (``Workspace.work``)::
     dedup.signatures   one a part      comparison copy → exact hash, keys of its identity, MinHash signature
     dedup.bands        one a part      (band, hash, key, row), sorted, a row group a band
     dedup.ids          one a range     documents whose doc_id was seen before
-    dedup.edges        one a (band, range)  star edges between documents of a bucket
+    dedup.edges        one a (band, range)  star edges between documents of a bucket; ``hot_bucket`` counts those beyond the cap
     dedup.components   one             union-find over all edges
     dedup.candidates   one a part      the texts of documents in a component of two or more, sorted by bucket of components
     dedup.verdicts     one a bucket    exact Jaccard against kept representatives
@@ -38,7 +38,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexmill.core.batch import Batch
-from lexmill.core.dedup.cluster import components, distinct, sorted_order, star_edges
+from lexmill.core.dedup.cluster import components, count_hot, distinct, sorted_order, star_edges
 from lexmill.core.dedup.compare import comparison_copies
 from lexmill.core.dedup.describe import describe, exact_digests
 from lexmill.core.dedup.family import families, ranks
@@ -498,7 +498,8 @@ def find_edges(
     new = Entries(np.concatenate(hashes)[~gone], np.concatenate(keys)[~gone], ordinal[~gone])
     both = Entries.joined([_past_of(view, band, new), new])
     edges = star_edges(both.hashes, both.keys, both.ordinals)
-    return target.write_work(pa.table([edges[:, 0], edges[:, 1], edges[:, 2]], schema=_EDGE))
+    table = pa.table([edges[:, 0], edges[:, 1], edges[:, 2]], schema=_EDGE)
+    return target.write_work(table, tallies={"hot_bucket": count_hot(both.hashes, MAX_BUCKET)})
 
 
 def _past_of(view: View, band: int, new: Entries) -> Entries:

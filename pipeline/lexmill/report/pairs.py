@@ -87,8 +87,13 @@ def show(pair: Pair) -> Table:
             left.append(" …")
             right.append(" …")
             break
-        left.append(_short(stays, same), "" if same else "bold red")
-        right.append(_short(other, same), "" if same else "bold green")
+        if same:
+            left.append(_short(stays, same))
+            right.append(_short(other, same))
+        else:
+            # The marks of wdiff: colours do not survive a pipe.
+            left.append(f"[-{_short(stays, same)}-]", "bold red")
+            right.append(f"{{+{_short(other, same)}+}}", "bold green")
     table.add_row(left, right)
     return table
 

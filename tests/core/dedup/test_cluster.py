@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lexmill.core.dedup.cluster import Array, components, distinct, sorted_order, star_edges
+from lexmill.core.dedup.cluster import Array, components, count_hot, distinct, sorted_order, star_edges
 
 # (hash, case key); the ordinal is the place in the list, shifted so that none is zero.
 ENTRIES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=40)
@@ -83,3 +83,10 @@ def test_sorting_is_what_numpy_makes_of_it(values: list[int]) -> None:
     assert np.array_equal(order, np.argsort(array, kind="stable"))
     assert np.array_equal(found, np.sort(array))
     assert np.array_equal(distinct(array), np.unique(array))
+
+
+@pytest.mark.parametrize(
+    ("hashes", "most", "hot"), [([], 1, 0), ([7], 1, 0), ([7, 3, 7], 1, 1), ([1, 2, 1, 2, 3], 1, 2), ([1] * 5, 5, 0)]
+)
+def test_hot_buckets(hashes: list[int], most: int, hot: int) -> None:
+    assert count_hot(np.array(hashes, np.uint64), most) == hot

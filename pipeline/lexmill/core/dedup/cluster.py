@@ -117,6 +117,13 @@ def sorted_order(values: Array) -> tuple[Array, Array]:
     return order, found
 
 
+def count_hot(hashes: Array, most: int) -> int:
+    """How many buckets (equal hashes) hold more than ``most`` documents."""
+    found = np.sort(hashes, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], found[1:] != found[:-1], [True]])) if found.size else np.empty(0, np.int64)
+    return int(np.count_nonzero(np.diff(starts) > most))
+
+
 def distinct(values: Array) -> Array:
     """The values without repeats, sorted; ``np.unique`` hashes first, which takes ten times as long where most differ."""
     found = np.sort(values)
