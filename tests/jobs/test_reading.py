@@ -53,7 +53,8 @@ def tarred(files: Mapping[str, bytes]) -> bytes:
 
 def cuts_of(path: Path, of: Source, part_bytes: int, bounds: Limits) -> list[Extent]:
     fmt = format_in(of, path.name)
-    return extents(str(path), path.stat().st_size, fmt, compression_of(path.name), of.query, part_bytes, bounds)
+    whole = Extent(str(path), path.stat().st_size, fmt, compression_of(path.name), 0, -1)
+    return extents(whole, of.query, part_bytes, bounds, path.parent / f"{path.name}.stretches")
 
 
 def read(
