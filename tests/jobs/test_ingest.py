@@ -220,7 +220,7 @@ def test_what_cannot_be_read_leaves_a_row(tmp_path: Path) -> None:
     for row in ledger:
         rules_of.setdefault(names[row["doc_id"]], []).append(f"{row['action']}:{row['rule']}")
     assert rules_of["binary.txt"] == ["quarantine:ingest.binary"]
-    assert rules_of["picture.png"] == ["quarantine:ingest.unknown_format"]
+    assert rules_of["picture.png"] == ["quarantine:ingest.needs_ocr"]
     assert rules_of["cut.jsonl.gz"][-1] == "quarantine:ingest.broken_compression"
     assert sorted(rules_of["lines.jsonl"]) == ["quarantine:ingest.bad_json", "quarantine:ingest.max_record_mb"]
     assert all(found.startswith(("drop:", "quarantine:", "edit:")) for found in rules_of["empty.txt"] + rules_of["blank.txt"])

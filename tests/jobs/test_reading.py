@@ -118,7 +118,7 @@ def test_an_archive_of_many_things(tmp_path: Path) -> None:
         ("b.parquet", "0", f"{TEXT}表"),
         ("内/c.tar.gz#甲.txt", None, f"{TEXT}甲"),
         ("内/c.tar.gz#空.txt", None, "ingest.empty"),
-        ("d.png", None, "ingest.unknown_format"),
+        ("d.png", None, "ingest.needs_ocr"),
         ("空.jsonl", None, "ingest.empty"),
         ("e.gz", None, "ingest.unknown_format"),
         ("f.zip", None, "ingest.broken_archive"),

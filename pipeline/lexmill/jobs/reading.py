@@ -17,7 +17,7 @@ from lexmill.core.ingest.records import ARCHIVES, SPLITTABLE, TABLES, WORD, BadR
 from lexmill.core.ingest.word import word_format
 from lexmill.errors import DocumentError
 from lexmill.store.archives import list_members, read_members
-from lexmill.store.confined import read_confined
+from lexmill.store.confined import CONFINED, read_confined
 from lexmill.store.convert import Converter, convert_to_text
 from lexmill.store.raw import (
     ContentDigest,
@@ -34,6 +34,8 @@ from lexmill.store.tables import query_rows, row_ranges
 from lexmill.store.tables import read_rows as read_table_rows
 
 UNKNOWN = "unknown"
+UNREAD = {UNKNOWN: "ingest.unknown_format", "image": "ingest.needs_ocr", "rar": "ingest.unsupported_archive"}
+"""Formats that are not read, and the rule that says so."""
 _ALL = 1 << 62
 
 
@@ -164,8 +166,8 @@ class Reading:
             yield Found("", BadRecord(None, "ingest.empty", 0, 0))
 
     def _records(self, extent: Extent) -> Iterator[Found]:
-        if extent.fmt == UNKNOWN:
-            raise DocumentError("ingest.unknown_format")
+        if extent.fmt in UNREAD:
+            raise DocumentError(UNREAD[extent.fmt])
         if extent.fmt in SPLITTABLE and (extent.end >= 0 or _is_by_lines(extent, self.limits)):
             yield from self._lines(extent)
         elif extent.fmt in ARCHIVES:
@@ -245,13 +247,13 @@ class Reading:
             fmt = word_format(data)
             if fmt in ("doc", "rtf"):
                 data, fmt = convert_to_text(data, fmt, self.converters, self.limits), "txt"
-        if fmt == UNKNOWN:
-            raise DocumentError("ingest.unknown_format")
+        if fmt in UNREAD:
+            raise DocumentError(UNREAD[fmt])
         if fmt in ARCHIVES:
             inner = Allowance.whole(len(data), self.limits, allowance)
             yield from self._members(io.BytesIO(data), fmt, 0, -1, member, depth, inner)
-        elif fmt == "pdf":
-            for record in read_rows(read_confined(data, self.limits), self.source.fields, self.source.doc_type):
+        elif fmt in CONFINED:
+            for record in read_rows(read_confined(data, fmt, self.limits), self.source.fields, self.source.doc_type):
                 yield Found(member, record)
         elif fmt == "sqlite":
             yield from self._of_rows(query_rows(data, self.source.query, 0, -1, self.limits), member)
