@@ -365,10 +365,17 @@ def test_junk_is_of_all_kinds(texts: dict[tuple[str, str | None], str], files: d
 
 def test_benchmark_items_stand_in_the_exam_source_and_the_benchmark_is_none(files: dict[str, bytes], truth: Truth) -> None:
     items = _records("benchmark.jsonl", files["benchmark.jsonl"])
-    assert len(truth["benchmark"]) == 3
-    for entry in truth["benchmark"]:
+    assert len(truth["benchmark"]) == 6
+    for number, entry in enumerate(truth["benchmark"]):
         path = entry["ref"]["path"]
-        assert _records(path, files[path])[entry["ref"]["record"]] == items[entry["item"]]
+        given, item = _records(path, files[path])[entry["ref"]["record"]], items[entry["item"]]
+        if number < 3:
+            assert given == item
+            continue
+        assert sum(a != b for a, b in zip(given["question"], item["question"], strict=True)) == 1
+        options = [[option[3:] for option in record["options"].split("\n")] for record in (given, item)]
+        assert options[0] != options[1]
+        assert sorted(options[0]) == sorted(options[1])
     assert all(not Path("benchmark.jsonl").match(path) for source in load(SAMPLES / "demo.toml").source for path in source.paths)
 
 

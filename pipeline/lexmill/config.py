@@ -112,6 +112,26 @@ class Dedup(_Section):
     keep: Literal["all", "latest"] = "all"
 
 
+class BenchmarkFields(_Section):
+    """Which fields of a benchmark's records hold what, for layouts that are not recognised."""
+
+    stem: str | None = None
+    options: tuple[str, ...] = ()
+    passage: str | None = None
+
+    _options = field_validator("options", mode="before")(_tuple)
+
+
+class Decontaminate(_Section):
+    """Which benchmarks the release is to be clean of, and whether a document that holds an item goes or the item alone."""
+
+    benchmarks: tuple[str, ...] = ()
+    action: Literal["drop", "cut"] = "drop"
+    fields: BenchmarkFields = BenchmarkFields()
+
+    _benchmarks = field_validator("benchmarks", mode="before")(_tuple)
+
+
 class Deidentify(_Section):
     """Which policy masks, and how much residue stops a release."""
 
@@ -177,6 +197,7 @@ class Config(_Section):
     source: Annotated[tuple[Source, ...], Field(min_length=1)]
     ingest: Ingest = Ingest()
     dedup: Dedup = Dedup()
+    decontaminate: Decontaminate = Decontaminate()
     deidentify: Deidentify = Deidentify()
     filter: Filter = Filter()
     tokenize: Tokenize = Tokenize()

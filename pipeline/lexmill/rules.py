@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from lexmill.core.contamination.rules import ContaminationRules
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.deid.rules import DeidRules
 from lexmill.core.ingest.rules import IngestRules
@@ -21,6 +22,7 @@ FAMILIES: dict[str, type[Rulebook]] = {
     "ingest": IngestRules,
     "segment": SegmentRules,
     "dedup": DedupRules,
+    "contamination": ContaminationRules,
     "deid": DeidRules,
     "quality": QualityRules,
 }
@@ -95,9 +97,7 @@ def load(overlays: Sequence[Path] = ()) -> RuleSet:
     faults: list[str] = []
     for overlay in overlays:
         if not overlay.is_dir():
-            faults.append(
-                f"{overlay}: no such folder; `rules` names folders that hold ingest/, segment/, dedup/, deid/ or quality/"
-            )
+            faults.append(f"{overlay}: no such folder; `rules` names folders that hold one of {', '.join(FAMILIES)}")
         inside = sorted(overlay.glob("*")) if overlay.is_dir() else []
         for path in inside:
             if path.is_dir() and path.name not in FAMILIES:

@@ -21,9 +21,9 @@ from tests.jobs.test_dedup import article
 
 def prepared(job: Job) -> dict[str, Any]:
     """Manifest of filter; dedup is passed over by a manifest of its own shape, since nothing is to go."""
-    from lexmill.jobs import dedup
+    from lexmill.jobs import decontaminate, dedup
 
-    return filter.run(job, deidentify.run(job, dedup.run(job, ingest.run(job))))
+    return filter.run(job, deidentify.run(job, decontaminate.run(job, dedup.run(job, ingest.run(job)))))
 
 
 def records(number: int) -> list[dict[str, Any]]:

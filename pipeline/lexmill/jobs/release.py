@@ -15,7 +15,7 @@ from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
 from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
-from lexmill.store import files
+from lexmill.store import benchmarks, files
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest
 from lexmill.store.stages import Receipt, StageFolder, Target
@@ -24,7 +24,6 @@ ROW_GROUP = 256  # sequences decoded at a time
 _SCAN = pa.schema([("doc_id_low63", pa.int64()), ("kind", pa.string())])
 UNPACKED = "documents"  # where the shards with a document a row stand
 _SUMS = ("documents", "tokens", "headings", "sequences", "padding", "cut")
-PUBLIC = 0o644
 IMMUTABLE = 0o444  # what is published is never changed in place
 
 
@@ -65,6 +64,7 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             name: {"fingerprint": manifest["fingerprint"], "counts": manifest["counts"], "tallies": manifest["tallies"]}
             for name, manifest in manifests.items()
         },
+        "benchmarks": _benchmarks(job, manifests["decontaminate"]),
         "tokens": _tokens(job),
         "windows": _windows(shards),
         "shards": shards,
@@ -77,8 +77,21 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         _publish(job, folder, body, shards, texts)
     latest = job.workspace.releases / "latest.json"
     if files.read_json(latest) != {"release": release}:
-        files.write_json(latest, {"release": release}, PUBLIC)
+        files.write_json(latest, {"release": release}, files.PUBLIC)
     return body
+
+
+def _benchmarks(job: Job, decontaminated: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The benchmarks that the release is clean of: name and sha256 of each file, its items, and documents that held one."""
+    index = job.workspace.work("decontaminate.index")
+    manifest = index.manifest() if job.config.decontaminate.benchmarks else None
+    if manifest is None:
+        return []
+    found = benchmarks.load_index(index.part(0), manifest["parts"][0]["sha256"]).benchmarks
+    return [
+        {**benchmark._asdict(), "documents": decontaminated["tallies"].get(f"benchmark.{benchmark.name}", 0)}
+        for benchmark in found
+    ]
 
 
 def _tokens(job: Job) -> dict[str, int]:
@@ -131,7 +144,7 @@ def _publish(job: Job, folder: Path, body: Mapping[str, Any], shards: list[dict[
             if file_digest(building / entry["path"]) != entry["sha256"]:
                 raise DamagedInput(f"{stage}/{source.part(number).name} is damaged (its sha256 is not the recorded one)")
             (building / entry["path"]).chmod(IMMUTABLE)
-    files.write_json(building / "manifest.json", body, PUBLIC)
+    files.write_json(building / "manifest.json", body, files.PUBLIC)
     files.remove(folder)  # only a damaged one stands here: the name is a digest of what it holds
     building.rename(folder)
     job.runner.timings.setdefault("release", Timing()).tasks += 1

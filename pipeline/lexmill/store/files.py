@@ -199,6 +199,7 @@ def remove(path: Path) -> None:
 
 
 PRIVATE = 0o700
+PUBLIC = 0o644
 
 
 def make_folder(folder: Path, mode: int) -> Path:

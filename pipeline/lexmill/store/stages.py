@@ -255,6 +255,30 @@ class Target:
             )
         )
 
+    def forward(self, source: StageFolder) -> Receipt:
+        """This part is that of ``source`` as it stands: nothing of it left."""
+        came = source.receipt(self.number)
+        if came is None:
+            raise DamagedFile(f"{source.path.name}/{part_name(self.number)} is damaged or gone")
+        files.copy(source.part(self.number), self.folder.part(self.number))
+        ledger_sha256, ledger_size = files.write_table(self.folder.ledger(self.number), LEDGER.empty_table())
+        out = came.counts.get("out", {})
+        return self._finish(
+            Receipt(
+                number=self.number,
+                key=self.key,
+                fingerprint=self.fingerprint or self.key,
+                sha256=came.sha256,
+                size=came.size,
+                rows=came.rows,
+                ledger_sha256=ledger_sha256,
+                ledger_size=ledger_size,
+                ledger_rows=0,
+                counts={"in": out, "out": out},
+                tallies={},
+            )
+        )
+
     def write_work(
         self,
         table: pa.Table,
