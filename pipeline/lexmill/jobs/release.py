@@ -15,7 +15,7 @@ from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
 from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
-from lexmill.store import benchmarks, files
+from lexmill.store import benchmarks, files, reviews
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest
 from lexmill.store.stages import Receipt, StageFolder, Target
@@ -29,6 +29,7 @@ IMMUTABLE = 0o444  # what is published is never changed in place
 
 def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Scan the shards and publish them; returns the release's manifest. Raises GateError where an identifier survived."""
+    review = _reviewed(job, manifests["filter"])
     tokenizer = load_tokenizer(job.config)
     tokenized = manifests["tokenize"]
     if job.config.deidentify.enabled:
@@ -57,6 +58,7 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             "bos_id": tokenizer.bos_id if job.config.tokenize.bos else None,
         },
         "rules": dict(job.rules.digests),
+        "review": review,
         "sources": {
             source.name: {"doc_type": source.doc_type, **source.card.model_dump(mode="json")} for source in job.config.source
         },
@@ -92,6 +94,22 @@ def _benchmarks(job: Job, decontaminated: Mapping[str, Any]) -> list[dict[str, A
         {**benchmark._asdict(), "documents": decontaminated["tallies"].get(f"benchmark.{benchmark.name}", 0)}
         for benchmark in found
     ]
+
+
+def _reviewed(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The lot's review in brief, or None where there was none; GateError where it was rejected, or is required and missing."""
+    lot = reviews.lot_of(filtered)
+    decision = reviews.folder(job.workspace.root, lot).decided()
+    if decision is None:
+        if job.config.review.required:
+            raise GateError(
+                f"release: lot {lot} has not been reviewed, and review.required says it must; nothing is published. "
+                f"`lexmill review sample`, `export`, `import` and `decide` review it"
+            )
+        return None
+    if not decision["accepted"]:
+        raise GateError(f"release: the review rejected lot {lot}; nothing is published: " + "; ".join(decision["reasons"]))
+    return {"lot": lot, "sha256": digest(decision), **{name: decision[name] for name in ("terms", "core", "bounds", "planted")}}
 
 
 def _tokens(job: Job) -> dict[str, int]:
