@@ -14,6 +14,7 @@ from lexmill.core.ingest.rules import IngestRules
 from lexmill.core.quality.rules import QualityRules
 from lexmill.core.rulebook import Rulebook
 from lexmill.core.ruleset import RuleSet
+from lexmill.core.structure.citations import StatuteTables
 from lexmill.core.structure.rules import SegmentRules
 from lexmill.errors import RuleError
 from lexmill.store.fingerprint import digest
@@ -25,6 +26,7 @@ FAMILIES: dict[str, type[Rulebook]] = {
     "contamination": ContaminationRules,
     "deid": DeidRules,
     "quality": QualityRules,
+    "statutes": StatuteTables,
 }
 
 
@@ -97,7 +99,9 @@ def load(overlays: Sequence[Path] = ()) -> RuleSet:
     faults: list[str] = []
     for overlay in overlays:
         if not overlay.is_dir():
-            faults.append(f"{overlay}: no such folder; `rules` names folders that hold one of {', '.join(FAMILIES)}")
+            faults.append(
+                f"{overlay}: no such folder; `rules` names folders that hold {', '.join(f'{name}/' for name in FAMILIES)}"
+            )
         inside = sorted(overlay.glob("*")) if overlay.is_dir() else []
         for path in inside:
             if path.is_dir() and path.name not in FAMILIES:
