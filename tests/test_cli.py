@@ -49,7 +49,7 @@ def masked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, *options
 def test_version_and_help(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert lexmill(monkeypatch, "--version") == 0
     assert capsys.readouterr().out.startswith("lexmill 0.")
-    for command in ("run", "status", "trace", "sources", "extract", "segment", "benchmark-index", "mask"):
+    for command in ("run", "status", "trace", "sources", "extract", "segment", "benchmark-index", "decode", "tokens", "mask"):
         assert lexmill(monkeypatch, command, "--help") == 0
         assert "Example:" in capsys.readouterr().out
 

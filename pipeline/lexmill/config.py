@@ -200,6 +200,25 @@ class Tokenize(_Section):
         return self
 
 
+class Mix(_Section):
+    """How often the documents of each source and type are written. Keys are ``source/type``; either may be ``*``."""
+
+    epochs: dict[str, Annotated[float, Field(ge=0, le=1000, strict=False)]] = {}
+    weights: dict[str, Annotated[float, Field(ge=0, strict=False)]] = {}
+    max_epochs: Annotated[float, Field(gt=0, le=1000)] = 4.0
+    tokens: Annotated[int, Field(ge=0)] = 0
+    caps: dict[str, Annotated[int, Field(ge=0)]] = {}
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "Mix":
+        if self.epochs and self.weights:
+            raise ValueError("give `epochs` or `weights`: a weight says how many epochs there are")
+        for key in (*self.epochs, *self.weights, *self.caps):
+            if key.count("/") != 1 or not all(key.split("/")):
+                raise ValueError(f"{key!r} names no source and type; write such as 'qa-site/qa', 'qa-site/*' or '*/qa'")
+        return self
+
+
 class Cluster(_Section):
     """Where tasks run: single-threaded worker processes on this machine."""
 
@@ -223,6 +242,7 @@ class Config(_Section):
     filter: Filter = Filter()
     review: Review = Review()
     tokenize: Tokenize = Tokenize()
+    mix: Mix = Mix()
     cluster: Cluster = Cluster()
     path: Path
 

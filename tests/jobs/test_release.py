@@ -69,7 +69,7 @@ def test_what_is_published_is_what_the_manifest_says(make_job: MakeJob) -> None:
     for entry in [*body["shards"], *body["text"]]:
         assert file_digest(folder / entry["path"]) == entry["sha256"]
         assert pq.read_metadata(folder / entry["path"]).num_rows == entry["rows"]
-    listed = {entry["path"] for entry in [*body["shards"], *body["text"]]} | {"manifest.json"}
+    listed = {entry["path"] for entry in [*body["shards"], *body["text"]]} | {"manifest.json", "mix.json"}
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == listed
     assert pq.read_schema(folder / body["shards"][0]["path"]).equals(TOKENS)
     assert sum(body["tokens"].values()) == sum(shard["tokens"] for shard in body["shards"])

@@ -298,15 +298,19 @@ class Target:
         extra: Mapping[str, Any] | None = None,
         counts: Counts | None = None,
         tallies: Mapping[str, int] | None = None,
+        ledger: list[pa.Table] | None = None,
     ) -> Iterator[tuple[Any, list[Receipt]]]:
         """Write a part row group by row group; after the block the list holds its receipt.
 
-        ``extra`` and ``counts`` are read at the end, so that the block may fill them.
+        ``extra``, ``counts`` and ``ledger`` (tables to be written one after the other) are read at the end, so that the block may
+        fill them.
         """
         done: list[Receipt] = []
         rows = _RowCount()
         with files.parquet(self.folder.part(self.number), schema) as (writer, out):
             yield rows.counting(writer), done
+        left = None if ledger is None else pa.concat_tables([LEDGER.empty_table(), *ledger])
+        ledger_sha256, ledger_size = (None, 0) if left is None else files.write_table(self.folder.ledger(self.number), left)
         done.append(
             self._finish(
                 Receipt(
@@ -316,11 +320,11 @@ class Target:
                     sha256=out.sha256,
                     size=out.size,
                     rows=rows.number,
-                    ledger_sha256=None,
-                    ledger_size=0,
-                    ledger_rows=0,
+                    ledger_sha256=ledger_sha256,
+                    ledger_size=ledger_size,
+                    ledger_rows=0 if left is None else left.num_rows,
                     counts=counts or {},
-                    tallies=dict(tallies or {}),
+                    tallies={**(rule_tallies(left) if left is not None else {}), **(tallies or {})},
                     extra=dict(extra or {}),
                 )
             )

@@ -1,6 +1,6 @@
 """Benchmarks as hashes: enough to find their items in documents, too little to read them.
 
-A stem, option or passage is a *unit*. Of its comparison copy every fourth stretch of eight characters (a *gram*, and the last
+A stem, option or passage is a *unit*. Of its letters every fourth stretch of eight characters (a *gram*, and the last
 one) is kept as 40 bits of a hash. Whoever guesses one gram must guess four characters at a time to get on, and a hash of 40 bits
 stands for some 10^13 stretches of common characters, so the list does not give the question away; a document is looked through at
 every character, so it does not matter where in it the item begins.
@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from lexmill.core.contamination.items import Item
-from lexmill.core.dedup.compare import comparison_copies
+from lexmill.core.contamination.letters import letters_of
 
 GRAM: Final = 8
 STRIDE: Final = 4
@@ -34,7 +34,7 @@ INDEX = pa.schema(
         ("benchmark", pa.int32()),  # its number in the footer
         ("item", pa.int32()),  # from 1, as the file has them
         ("kind", pa.string()),
-        ("n_chars", pa.int32()),  # of the comparison copy
+        ("n_chars", pa.int32()),  # letters and digits
         ("whole", pa.uint64()),  # 40 bits of the hash of all of it
         ("grams", pa.list_(pa.uint64())),  # in order; the n-th begins at character 4 n, the last one 8 before the end
     ]
@@ -90,8 +90,8 @@ def units_of(items: Sequence[Item], benchmark: int) -> pa.Table:
                 texts.append(text)
                 owners.append((number, kind))
     rows: list[dict[str, Any]] = []
-    for copy, (number, kind) in zip(comparison_copies(pa.array(texts, pa.string())).to_pylist(), owners, strict=True):
-        points = np.array([ord(char) for char in trim(copy)[:MAX_UNIT]], np.uint32)
+    for text, (number, kind) in zip(texts, owners, strict=True):
+        points = letters_of(text)[:MAX_UNIT]
         n = len(points)
         rows.append(
             {
@@ -104,16 +104,6 @@ def units_of(items: Sequence[Item], benchmark: int) -> pa.Table:
             }
         )
     return pa.Table.from_pylist([row for row in rows if row["n_chars"]], schema=INDEX)
-
-
-def trim(copy: str) -> str:
-    """A comparison copy without what stands at its ends and is neither letter nor digit: (　)。 : ？"""
-    start, end = 0, len(copy)
-    while start < end and not copy[start].isalnum():
-        start += 1
-    while end > start and not copy[end - 1].isalnum():
-        end -= 1
-    return copy[start:end]
 
 
 @dataclass(frozen=True)

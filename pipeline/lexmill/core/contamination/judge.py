@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from lexmill.core.batch import Batch, Ledger, n_bytes
 from lexmill.core.contamination.index import OPTION, Index
+from lexmill.core.contamination.letters import letters_of
 from lexmill.core.contamination.rules import ContaminationRules
 from lexmill.core.contamination.scan import Matches, Weights, scan, stands
-from lexmill.core.dedup.compare import comparison_copy
 
 Action = Literal["drop", "cut"]
 
@@ -27,7 +27,7 @@ _LEAST_LEFT = 0.5
 
 
 class Found(NamedTuple):
-    """An item in a document: by which rule, how much of its stem, and from where to where in the comparison copy."""
+    """An item in a document: by which rule, how much of its stem, and from where to where in the document's letters."""
 
     doc: int
     benchmark: int
@@ -45,12 +45,12 @@ def find_items(texts: pa.ChunkedArray, index: Index, weights: Weights, rules: Co
     for row, (doc, unit) in enumerate(zip(matches.doc.tolist(), matches.unit.tolist(), strict=True)):
         mine = rows[doc, int(index.benchmark[unit]), int(index.item[unit])]
         best = mine.get(unit)
-        if best is None or (matches.whole[row], matches.share[row]) > (matches.whole[best], matches.share[best]):
+        if best is None or _quality(matches, row) > _quality(matches, best):
             mine[unit] = row
 
     @lru_cache(maxsize=1)
     def points(doc: int) -> NDArray[np.uint32]:
-        return np.array([ord(char) for char in comparison_copy(texts[doc].as_py())], np.uint32)
+        return letters_of(texts[doc].as_py())
 
     found = [
         item._replace(doc=doc, benchmark=benchmark, item=number)
@@ -58,6 +58,10 @@ def find_items(texts: pa.ChunkedArray, index: Index, weights: Weights, rules: Co
         if (item := _judge(mine, index.units_of(benchmark, number), matches, index, weights, rules, partial(points, doc)))
     ]
     return sorted(found, key=lambda item: (item.doc, -item.share, item.benchmark, item.item))
+
+
+def _quality(matches: Matches, row: int) -> tuple[bool, float, float]:
+    return bool(matches.whole[row]), float(matches.share[row]), float(matches.overall[row])
 
 
 def _judge(
@@ -71,29 +75,35 @@ def _judge(
 ) -> Found | None:
     """The item whose units are ``units``, of which those in ``mine`` were matched by the rows there."""
 
-    def is_there(unit: int, coverage: float) -> bool:
+    def is_whole(unit: int) -> bool:
         row = mine.get(unit)
-        if row is not None:
-            return bool(matches.whole[row] or (coverage < 1 and matches.share[row] >= coverage))
-        # What has no gram of its own is not looked for, so it is looked up.
-        return not index.searched[unit] and bool(stands(points(), int(index.length[unit]), index.whole[unit]))
+        if row is None and not index.searched[unit]:
+            # What has no gram of its own is not looked for, so it is looked up.
+            return bool(stands(points(), int(index.length[unit]), index.whole[unit]))
+        return row is not None and bool(matches.whole[row])
+
+    def is_option_there(unit: int) -> bool:
+        row = mine.get(unit)
+        return is_whole(unit) or (row is not None and bool(matches.overall[row] >= _OPTION_SHARE))
 
     options = [unit for unit in units if index.kind[unit] == OPTION]
     for unit in units:
-        rule = None if index.kind[unit] == OPTION else rules.rule_for(int(weights.counted[unit]))
-        if rule is None or not is_there(unit, rule.coverage):
+        if index.kind[unit] == OPTION:
             continue
-        wanted = rule.options * len(options)
-        if wanted and sum(is_there(option, _OPTION_SHARE) for option in options) < wanted:
-            continue
-        stem = mine.get(unit)
-        if stem is None and not options:
-            continue
-        at = [row for row in mine.values() if stem is None or abs(int(matches.start[row] - matches.start[stem])) <= _NEAR]
-        share = 1.0 if stem is None else float(matches.share[stem])
-        return Found(
-            0, 0, 0, rule.id, share, min(int(matches.start[row]) for row in at), max(int(matches.end[row]) for row in at)
-        )
+        row = mine.get(unit)
+        share, overall = (float(matches.share[row]), float(matches.overall[row])) if row is not None else (0.0, 0.0)
+        for rule in rules.for_length(int(weights.counted[unit])):
+            if rule.coverage == 1:
+                if not is_whole(unit):
+                    continue
+            elif share < rule.coverage or overall < rule.overall:
+                continue
+            wanted = rule.options * len(options)
+            if (rule.options_needed and not options) or (wanted and sum(map(is_option_there, options)) < wanted):
+                continue
+            at = [hit for hit in mine.values() if row is None or abs(int(matches.start[hit] - matches.start[row])) <= _NEAR]
+            start, end = min(int(matches.start[hit]) for hit in at), max(int(matches.end[hit]) for hit in at)
+            return Found(0, 0, 0, rule.id, max(share, overall) if row is not None else 1.0, start, end)
     return None
 
 
@@ -167,7 +177,7 @@ def _spans(text: str, items: Sequence[Found]) -> list[tuple[int, int, Found]]:
     lines = text.splitlines(keepends=True)
     ends = np.cumsum([0, *(len(line) for line in lines)])
     # A mask may stand on both sides of a line break, which the copies of the lines do not know: a character more or less.
-    copied = np.cumsum([0, *(len(comparison_copy(line)) for line in lines)])
+    copied = np.cumsum([0, *(len(letters_of(line)) for line in lines)])
     spans: list[tuple[int, int, Found]] = []
     for item in sorted(items, key=lambda item: (item.start, -item.share)):
         first = int(np.searchsorted(copied, item.start, "right")) - 1

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lexmill.config import DocType
 from lexmill.core.contamination.index import Benchmark, build, units_of
@@ -27,18 +27,29 @@ Examples = Annotated[tuple[Example, ...], Field(strict=False, min_length=1)]
 
 
 class Overlap(Rule):
-    """Stems and passages with ``least`` to ``most`` telling characters are in a document from ``coverage`` of them on.
+    """Stems and passages with ``least`` to ``most`` telling letters are in a document from ``coverage`` of these on.
 
-    Telling are those that stand neither in a statute nor in many items. ``coverage`` 1 asks for all of the stem in one piece.
-    ``options`` is the share of the item's options that must be there as well, in any order. ``match`` and ``no_match`` prove it.
+    Telling are those that stand neither in a statute nor in many items; ``overall`` is the least share of all letters.
+    ``coverage`` 1 asks for the whole stem in one piece. ``options`` is the share of the item's options that must be there as
+    well, in any order; an item without options is found all the same, unless ``options_needed``. ``match`` and ``no_match``
+    prove it.
     """
 
     least: Annotated[int, Field(ge=0)]
     most: Annotated[int, Field(ge=0)]
-    coverage: Annotated[float, Field(ge=0.3, le=1)]
+    coverage: Annotated[float, Field(ge=0, le=1)]
+    overall: Annotated[float, Field(ge=0, le=1)] = 0.0
     options: Annotated[float, Field(ge=0, le=1)] = 0.0
+    options_needed: bool = False
     match: Examples
     no_match: Examples
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> "Overlap":
+        # Less than this is not looked for (see ``scan``).
+        if max(self.coverage, self.overall) < 0.3:
+            raise ValueError("coverage or overall must be at least 0.3")
+        return self
 
 
 class Spared(Rule):
@@ -50,14 +61,14 @@ class Spared(Rule):
 
 
 class ContaminationRules(Rulebook):
-    """All rules of the contamination family; of overlaps the first that knows a stem of this length decides."""
+    """All rules of the contamination family; of overlaps the first that finds an item names it."""
 
     overlap: tuple[Overlap, ...] = ()
     spared: tuple[Spared, ...] = ()
 
-    def rule_for(self, counted: int) -> Overlap | None:
-        """The rule for a stem with so many telling characters."""
-        return next((rule for rule in self.overlap if rule.least <= counted <= rule.most), None)
+    def for_length(self, counted: int) -> list[Overlap]:
+        """The rules for a stem with so many telling letters."""
+        return [rule for rule in self.overlap if rule.least <= counted <= rule.most]
 
     def spares(self, doc_type: str) -> bool:
         """Whether documents of this type always stay."""

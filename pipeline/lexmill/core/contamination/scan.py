@@ -8,8 +8,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from lexmill.core.contamination.index import GRAM, MAX_UNIT, Index, find, key_of, key_of_stretch, step
-from lexmill.core.dedup.compare import fold_masks, squeeze
-from lexmill.core.dedup.utf8 import buffers, decode
+from lexmill.core.contamination.letters import letters
+from lexmill.core.dedup.utf8 import buffers
 
 # A document is looked through so many characters at a time, so that memory does not depend on its length; what stands on a border
 # is seen whole in one of two.
@@ -23,42 +23,39 @@ _SLACK: Final = 40
 class Matches(NamedTuple):
     """Units found: of unit ``unit[m]`` the share ``share[m]`` stands in document ``doc[m]``.
 
-    It stands between the characters ``start[m]`` and ``end[m]`` of the comparison copy; ``whole[m]`` where it is all there in one
-    piece. ``share`` is of the characters that count (see ``Weights``).
+    It stands between the letters ``start[m]`` and ``end[m]`` of the document; ``whole[m]`` where it is all there in one piece.
+    ``share`` is of the letters that count (see ``Weights``), ``overall`` of all.
     """
 
     doc: NDArray[np.int64]
     unit: NDArray[np.int32]
     share: NDArray[np.float64]
+    overall: NDArray[np.float64]
     whole: NDArray[np.bool_]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
 
 
 class Weights(NamedTuple):
-    """Which distinct grams tell a unit from other text, and how many characters of each unit these cover."""
+    """Which letters tell a unit from other text: ``telling[first[u]:first[u + 1]]`` for the letters of unit ``u``.
+
+    ``counted`` is their number.
+    """
 
     telling: NDArray[np.bool_]
+    first: NDArray[np.int64]
     counted: NDArray[np.int32]
 
 
 def weigh(index: Index, quoted: NDArray[np.bool_]) -> Weights:
-    """The weights where the distinct grams ``quoted`` stand in statutes: neither they nor generic ones tell anything."""
-    telling = ~(quoted | index.generic)
-    return Weights(telling, _counted(index.length, index.owner, index.place, index.number, telling))
-
-
-@njit(cache=True, nogil=True)
-def _counted(length: Any, owner: Any, place: Any, number: Any, telling: Any) -> Any:
-    counted = np.zeros(length.size, np.int32)
-    end, last = 0, -1
-    for g in range(owner.size):
-        if owner[g] != last:
-            last, end = owner[g], 0
-        if telling[number[g]]:
-            counted[last] += place[g] + GRAM - max(end, place[g])
-            end = place[g] + GRAM
-    return counted
+    """The weights where the distinct grams ``quoted`` stand in statutes: no letter of these or of generic ones tells."""
+    first = np.concatenate([np.zeros(1, np.int64), np.cumsum(index.length, dtype=np.int64)])
+    telling = np.ones(first[-1], np.bool_)
+    dumb = np.flatnonzero((quoted | index.generic)[index.number])
+    begin = first[index.owner[dumb]] + index.place[dumb]
+    telling[(begin[:, None] + np.arange(GRAM)).ravel()] = False
+    upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(telling)])
+    return Weights(telling, first, np.diff(upto[first]).astype(np.int32))
 
 
 def quoted_grams(texts: pa.ChunkedArray, index: Index) -> NDArray[np.bool_]:
@@ -76,12 +73,6 @@ def _longest(offsets: Any) -> int:
     for d in range(offsets.size - 1):
         longest = max(longest, offsets[d + 1] - offsets[d])
     return longest
-
-
-@njit(cache=True, nogil=True)
-def _copy(data: Any, start: int, end: int, points: Any) -> int:
-    """The comparison copy of one text as code points; its length."""
-    return fold_masks(points, squeeze(points, decode(data, start, end, points)))
 
 
 @njit(cache=True, nogil=True)
@@ -110,7 +101,7 @@ def _see(data: Any, offsets: Any, keys: Any, slots: Any, bitmap: Any, seen: Any)
     points = np.empty(_longest(offsets), np.uint32)
     at, number = np.empty(_BLOCK, np.int32), np.empty(_BLOCK, np.int32)
     for d in range(offsets.size - 1):
-        n = _copy(data, offsets[d], offsets[d + 1], points)
+        n = letters(data, offsets[d], offsets[d + 1], points)
         for start in range(0, max(n - GRAM + 1, 0), _BLOCK - GRAM):
             for hit in range(_hits(points, start, min(n, start + _BLOCK), keys, slots, bitmap, at, number)):
                 seen[number[hit]] = True
@@ -119,7 +110,7 @@ def _see(data: Any, offsets: Any, keys: Any, slots: Any, bitmap: Any, seen: Any)
 def scan(texts: pa.ChunkedArray, index: Index, weights: Weights) -> Matches:
     """Every unit of which enough stands close together in a text, where most of it stands; maybe more than once a text."""
     data, offsets = buffers(texts)
-    rows = np.zeros((0, 6), np.float64)
+    rows = np.zeros((0, 7), np.float64)
     if len(index.keys):
         generic = index.generic[index.number]
         rows = _scan(
@@ -127,27 +118,38 @@ def scan(texts: pa.ChunkedArray, index: Index, weights: Weights) -> Matches:
             offsets,
             (index.keys, index.slots, index.bitmap),
             (np.where(index.generic, 0, np.diff(index.posted)), index.posted, index.grams),
-            (index.owner, index.place, weights.telling[index.number]),
+            (index.owner, index.place),
+            (weights.telling, weights.first),
             (index.length, index.whole, weights.counted, np.bincount(index.owner[~generic], minlength=len(index.length))),
         )
     integers = rows.astype(np.int64)
-    return Matches(integers[:, 0], integers[:, 1].astype(np.int32), rows[:, 2], rows[:, 3] > 0, integers[:, 4], integers[:, 5])
+    return Matches(
+        integers[:, 0],
+        integers[:, 1].astype(np.int32),
+        rows[:, 2],
+        rows[:, 3],
+        rows[:, 4] > 0,
+        integers[:, 5],
+        integers[:, 6],
+    )
 
 
 @njit(cache=True, nogil=True)
-def _scan(data: Any, offsets: Any, lookup: Any, postings: Any, grams: Any, units: Any) -> Any:
+def _scan(data: Any, offsets: Any, lookup: Any, postings: Any, grams: Any, marks: Any, units: Any) -> Any:
     keys, slots, bitmap = lookup
     sizes, posted, members = postings
-    owner, place, telling = grams
+    owner, place = grams
+    telling, marked = marks
     length, whole, counted, least = units
     points = np.empty(_longest(offsets), np.uint32)
     at, number = np.empty(_BLOCK, np.int32), np.empty(_BLOCK, np.int32)
     filled = np.zeros(length.size, np.int64)  # of each unit touched in the block: its pairs, then where they end
     touched = np.empty(length.size, np.int32)
     covers = np.zeros(MAX_UNIT, np.int32)
-    rows, n_rows = np.empty((64, 6), np.float64), 0
+    everything = np.ones(MAX_UNIT, np.bool_)
+    rows, n_rows = np.empty((64, 7), np.float64), 0
     for d in range(offsets.size - 1):
-        n = _copy(data, offsets[d], offsets[d + 1], points)
+        n = letters(data, offsets[d], offsets[d + 1], points)
         for start in range(0, max(n - GRAM + 1, 0), _BLOCK - _OVERLAP):
             if start and n - start <= _OVERLAP:
                 break
@@ -184,19 +186,25 @@ def _scan(data: Any, offsets: Any, lookup: Any, postings: Any, grams: Any, units
                 if last - first >= least[unit]:
                     found_at = _whole(block, where[first:last], gram[first:last], place, length[unit], whole[unit])
                 begin, end = found_at, found_at + length[unit]
-                share = 1.0 if found_at >= 0 else 0.0
+                share = overall = 1.0 if found_at >= 0 else 0.0
                 # A pair shows no more than a gram: most units are touched too little to be looked at.
-                if found_at < 0 and (last - first) * GRAM >= _LEAST * counted[unit] > 0:
-                    share, begin, end = _closest(
-                        where[first:last], gram[first:last], place, telling, length[unit], counted[unit], covers
+                if found_at < 0 and (last - first) * GRAM >= _LEAST * length[unit]:
+                    overall, begin, end = _closest(
+                        where[first:last], gram[first:last], place, everything, length[unit], length[unit], covers
                     )
-                if found_at >= 0 or share >= _LEAST:
+                if found_at < 0 and (last - first) * GRAM >= _LEAST * counted[unit] > 0:
+                    share, telling_begin, telling_end = _closest(
+                        where[first:last], gram[first:last], place, telling[marked[unit] :], length[unit], counted[unit], covers
+                    )
+                    if share >= _LEAST:
+                        begin, end = telling_begin, telling_end
+                if found_at >= 0 or share >= _LEAST or overall >= _LEAST:
                     if n_rows == rows.shape[0]:
-                        more = np.empty((2 * n_rows, 6), np.float64)
+                        more = np.empty((2 * n_rows, 7), np.float64)
                         more[:n_rows] = rows
                         rows = more
-                    rows[n_rows, 0], rows[n_rows, 1], rows[n_rows, 2] = d, unit, share
-                    rows[n_rows, 3], rows[n_rows, 4], rows[n_rows, 5] = found_at >= 0, start + begin, start + end
+                    rows[n_rows, 0], rows[n_rows, 1], rows[n_rows, 2], rows[n_rows, 3] = d, unit, share, overall
+                    rows[n_rows, 4], rows[n_rows, 5], rows[n_rows, 6] = found_at >= 0, start + begin, start + end
                     n_rows += 1
                 first = last
     return rows[:n_rows]
@@ -217,21 +225,18 @@ def _whole(points: Any, where: Any, gram: Any, place: Any, length: Any, whole: A
 
 @njit(cache=True, nogil=True)
 def _closest(where: Any, gram: Any, place: Any, telling: Any, length: Any, counted: Any, covers: Any) -> Any:
-    """The largest share of a unit's counted characters that stands within its length and a half, and from where to where."""
+    """The largest share of a unit's telling letters that stands within its length and a half, and from where to where."""
     covers[:length] = 0
     reach = length + length // 2 + _SLACK
     covered, best, begin, end, low = 0, 0, 0, 0, 0
     for high in range(where.size):
-        if not telling[gram[high]]:
-            continue
         for i in range(place[gram[high]], place[gram[high]] + GRAM):
-            covered += covers[i] == 0
+            covered += telling[i] and covers[i] == 0
             covers[i] += 1
         while where[high] - where[low] > reach:
-            if telling[gram[low]]:
-                for i in range(place[gram[low]], place[gram[low]] + GRAM):
-                    covers[i] -= 1
-                    covered -= covers[i] == 0
+            for i in range(place[gram[low]], place[gram[low]] + GRAM):
+                covers[i] -= 1
+                covered -= telling[i] and covers[i] == 0
             low += 1
         if covered > best:
             best, begin, end = covered, where[low], where[high] + GRAM
