@@ -307,7 +307,7 @@ def _cuts(
     framed = np.diff(tokens.offsets) + framing.n_before + after
     for index in np.flatnonzero(framed > framing.seq_lens[0]).tolist():
         text = texts[index].as_py()
-        starts = [segment["start"] for segment in segments[index].as_py()[1:]]
+        starts = [segment["start"] for segment in (segments[index].as_py() or [])[1:]]
         places = find_places(text, starts, tokenizer.char_starts(tokens.document(index), text))
         heads[index] = heading(places, text, framing.repeat_heading)
         cuts[index] = [
