@@ -299,15 +299,20 @@ class Target:
         counts: Counts | None = None,
         tallies: Mapping[str, int] | None = None,
         ledger: list[pa.Table] | None = None,
+        compression: Mapping[str, str] | None = None,
+        encoding: Mapping[str, str] | None = None,
     ) -> Iterator[tuple[Any, list[Receipt]]]:
-        """Write a part row group by row group; after the block the list holds its receipt.
+        """Write a part row group by row group (``files.parquet``); after the block the list holds its receipt.
 
         ``extra``, ``counts`` and ``ledger`` (tables to be written one after the other) are read at the end, so that the block may
         fill them.
         """
         done: list[Receipt] = []
         rows = _RowCount()
-        with files.parquet(self.folder.part(self.number), schema) as (writer, out):
+        with files.parquet(self.folder.part(self.number), schema, compression=compression, encoding=encoding) as (
+            writer,
+            out,
+        ):
             yield rows.counting(writer), done
         left = None if ledger is None else pa.concat_tables([LEDGER.empty_table(), *ledger])
         ledger_sha256, ledger_size = (None, 0) if left is None else files.write_table(self.folder.ledger(self.number), left)
