@@ -155,12 +155,13 @@ class Deidentify(_Section):
 
 
 class Filter(_Section):
-    """Rules per document type, and the quality classifier; ``force`` names rules that act without a measured false-drop rate."""
+    """Rules per document type, and the quality classifier; ``force``: rules that act unmeasured; ``sections``: what is cut."""
 
     enabled: bool = True
     force: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
 
-    _force = field_validator("force", mode="before")(_tuple)
+    _lists = field_validator("force", "sections", mode="before")(_tuple)
 
 
 class Review(_Section):

@@ -80,6 +80,12 @@ def check_settings(config: Config, rule_set: RuleSet) -> None:
     faults += [
         f"filter.force: {name}: no such rule of quality; see rules/quality/" for name in config.filter.force if name not in known
     ]
+    cuts = {rule.id for rule in rule_set.segment.section}
+    faults += [
+        f"filter.sections: {name}: no such rule; there are {', '.join(sorted(cuts))}"
+        for name in config.filter.sections
+        if name not in cuts
+    ]
     for check in (
         lambda: load_tokenizer(config),
         lambda: memory_limit(config.cluster),
