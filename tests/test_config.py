@@ -41,7 +41,7 @@ def keys(model: type[BaseModel], prefix: str = "") -> set[str]:
         at = f"{prefix}{name}"
         tables = {"source": Source, "fields": Fields, "card": Card, "screen": Screen}
         inner: type[BaseModel] | None = tables.get(name)  # type: ignore[assignment]
-        if inner is None and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             inner = field.annotation
         found |= keys(inner, f"{at}.") if inner else {at}
     return found
@@ -51,7 +51,7 @@ def keys_of(data: Any, prefix: str = "") -> set[str]:
     found: set[str] = set()
     for name, value in data.items():
         for one in value if name in ("source", "screen") else [value]:
-            found |= keys_of(one, f"{prefix}{name}.") if isinstance(one, dict) else {f"{prefix}{name}"}
+            found |= keys_of(one, f"{prefix}{name}.") if isinstance(one, dict) and one else {f"{prefix}{name}"}
     return found
 
 
@@ -63,7 +63,7 @@ def test_the_example_names_every_key_and_loads() -> None:
 
 def test_the_examples_values_are_the_defaults(tmp_path: Path) -> None:
     shown, default = load(EXAMPLE), load(write(tmp_path, MINIMAL))
-    for section in ("run", "rules", "ingest", "dedup", "deidentify", "filter", "tokenize", "cluster"):
+    for section in ("run", "rules", "ingest", "dedup", "deidentify", "filter", "tokenize", "mix", "cluster"):
         assert getattr(shown, section) == getattr(default, section), section
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from lexmill.config import Filter
 from lexmill.core.batch import Batch
 from lexmill.core.quality.judge import filter_documents
+from lexmill.core.structure.sections import cut_sections
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import ScreenKey, classifier_for, classifier_key, rules_for, screen_keys, screens_for
@@ -22,14 +23,9 @@ def run(job: Job, masked: Mapping[str, Any]) -> dict[str, Any]:
     settings = job.config.filter
     folder, classifier = classifier_key(job.config)
     screens = screen_keys(job.config)
-    fingerprint = digest(
-        "filter",
-        code_digest(__name__),
-        (job.rules.digests["quality"], job.rules.digests["statutes"]),
-        classifier,
-        settings.enabled,
-        settings.force,
-    )
+    rules = [job.rules.digests[family] for family in ("quality", "statutes", *(["segment"] if settings.sections else []))]
+    chosen = (settings.enabled, settings.force, settings.sections, [key[2] for key in screens])
+    fingerprint = digest("filter", code_digest(__name__), rules, classifier, chosen)
     source = job.workspace.stage("deidentify")
     tasks = [
         PartTask(
@@ -53,8 +49,11 @@ def filter_part(
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
 ) -> Receipt:
-    """Judge the documents of one part."""
-    table = source.read(entry, DOCUMENT)
+    """Leave out the sections chosen, and judge the documents of one part."""
+    given = source.read(entry, DOCUMENT)
+    table, cuts = given, LEDGER.empty_table()
+    if settings.sections:
+        table, cuts = cut_sections(given, rules_for(overlays, digests).segment.section, settings.sections)
     if settings.enabled:
         found = rules_for(overlays, digests)
         batch = filter_documents(
@@ -64,4 +63,5 @@ def filter_part(
         nulls = [pa.nulls(table.num_rows, DOCUMENT_JUDGED.field(name).type) for name in ("quality", "language", "script")]
         unjudged = [pa.array([[]] * table.num_rows, pa.list_(pa.string())), *nulls]
         batch = Batch(pa.table([*table.columns, *unjudged], schema=DOCUMENT_JUDGED), LEDGER.empty_table(), {})
-    return target.write(batch, count_documents(table))
+    batch = Batch(batch.kept, pa.concat_tables([cuts, batch.ledger]), batch.counts)
+    return target.write(batch, count_documents(given))
