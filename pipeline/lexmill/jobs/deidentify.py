@@ -9,7 +9,7 @@ from lexmill.core.deid.batch import deidentify
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
-from lexmill.jobs.resources import detector_for
+from lexmill.jobs.resources import detector_for, load_tagger
 from lexmill.schema import DOCUMENT, DOCUMENT_RAW, LEDGER
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
@@ -19,13 +19,14 @@ def run(job: Job, deduplicated: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage deidentify up to date; raises GateError where more documents than allowed were quarantined."""
     settings = job.config.deidentify
     policy = settings.policy if settings.enabled else None
-    fingerprint = digest("deidentify", code_digest(__name__), job.rules.digests["deid"], policy)
+    model = load_tagger().digest
+    fingerprint = digest("deidentify", code_digest(__name__), job.rules.digests["deid"], policy, model)
     source = job.workspace.stage("dedup")
     tasks = [
         PartTask(
             number,
             digest(fingerprint, entry["sha256"]),
-            (source, entry, policy, job.config.rule_folders, job.rules.digests),
+            (source, entry, policy, job.config.rule_folders, job.rules.digests, model),
             int(entry["bytes"]),
             digest(fingerprint, entry["fingerprint"]),
         )
@@ -49,11 +50,12 @@ def deidentify_part(
     policy: str | None,
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
+    model: str,
 ) -> Receipt:
     """Mask the documents of one part."""
     table = source.read(entry, DOCUMENT_RAW)
     if policy is None:
         batch = Batch(table.select(DOCUMENT.names), LEDGER.empty_table(), {})
     else:
-        batch = deidentify(table, detector_for(overlays, digests, policy))
+        batch = deidentify(table, detector_for(overlays, digests, policy, model))
     return target.write(batch, count_documents(table))

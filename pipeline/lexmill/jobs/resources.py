@@ -8,12 +8,14 @@ from pathlib import Path
 from lexmill import rules
 from lexmill.config import Config
 from lexmill.core.deid.detector import Detector
+from lexmill.core.deid.tagger import Tagger
 from lexmill.core.quality import classifier
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.tokens.tokenizer import Backend, Scheme, Tokenizer, load
 from lexmill.errors import StoppedError
 
 CLASSIFIER = Path(__file__).parent.parent / "models" / "quality.bin"
+NAMES_MODEL = Path(__file__).parent.parent / "models" / "names.npz"
 
 
 Digests = tuple[tuple[str, str], ...]
@@ -32,19 +34,28 @@ def rules_for(overlays: tuple[Path, ...], digests: Mapping[str, str]) -> RuleSet
     return _rules(overlays, tuple(sorted(digests.items())))
 
 
+@lru_cache(maxsize=1)
+def load_tagger() -> Tagger:
+    """The installed model of names."""
+    return Tagger(NAMES_MODEL.read_bytes())
+
+
 @lru_cache(maxsize=2)
-def _detector(overlays: tuple[Path, ...], digests: Digests, policy: str) -> Detector:
-    return Detector(_rules(overlays, digests).deid, policy)
+def _detector(overlays: tuple[Path, ...], digests: Digests, policy: str, model: str) -> Detector:
+    tagger = load_tagger()
+    if tagger.digest != model:
+        raise StoppedError("a worker has another names model than the driver: install the same version everywhere")
+    return Detector(_rules(overlays, digests).deid, policy, tagger)
 
 
-def detector_for(overlays: tuple[Path, ...], digests: Mapping[str, str], policy: str) -> Detector:
-    """The detector for a policy of these rules."""
-    return _detector(overlays, tuple(sorted(digests.items())), policy)
+def detector_for(overlays: tuple[Path, ...], digests: Mapping[str, str], policy: str, model: str) -> Detector:
+    """The detector for a policy of these rules, with the names model that must have the digest ``model``."""
+    return _detector(overlays, tuple(sorted(digests.items())), policy, model)
 
 
 def installed_detector(policy: str) -> Detector:
     """The detector of the shipped rules; raises ValueError for an unknown policy."""
-    return Detector(rules.load().deid, policy)
+    return Detector(rules.load().deid, policy, load_tagger())
 
 
 @lru_cache(maxsize=2)

@@ -1,13 +1,17 @@
 """Addresses: province, city and county stay (法释〔2016〕19号 art. 11 (1)), the rest is masked."""
 
 import re
+from collections.abc import Sequence
 
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import Address, DeidTables
+from lexmill.core.deid.tagger import Mention
 from lexmill.core.deid.zones import Zones, join
 
+_MODEL_RULE = "model.address"
+_SEAT_REACH = 24
 _HAN = "\u4e00-\u9fa5"
 _STOP = '，,。；;、\n\x1e（()）“”"《》：:'
 _BLOCK = re.compile(f"[：:]?[ \u3000]?(?:于|在|地为|地是|为)?(?P<body>[^{_STOP}]{{3,64}})")
@@ -32,6 +36,18 @@ _SEX = re.compile(r"[，,（( ][男女](?![\u4e00-\u9fa5])")
 _LEFT = re.compile(f"[^{_HAN}0-9A-Za-z]|[在于到至从的将与和经由往向对是为有住给把被]|位于|来到|前往")
 
 
+def _joined(spans: list[Span]) -> list[Span]:
+    """Sorted spans; those that overlap become one, named as the first that a rule found."""
+    joined: list[Span] = []
+    for span in sorted(spans):
+        if joined and span.start < joined[-1].end:
+            name = span if joined[-1].rule == _MODEL_RULE else joined[-1]
+            joined[-1] = name._replace(start=joined[-1].start, end=max(joined[-1].end, span.end))
+        else:
+            joined.append(span)
+    return joined
+
+
 class AddressScanner:
     """Finds addresses by the words before them (``address`` rules) and by streets with numbers."""
 
@@ -43,6 +59,10 @@ class AddressScanner:
                 self._cues.setdefault(cue, table)
         self._door_rule = next((table.id for table in rules.address if not table.cues), "")
         self._tables = tuple(self._cues.values())
+        seats = [cue for cue, table in self._cues.items() if table.entity == "ORG_ADDRESS"]
+        self._seat = re.compile(
+            f"(?:{'|'.join(sorted(seats, key=lambda cue: (-len(cue), cue)))})[^，。；\n]{{0,{_SEAT_REACH}}}\\Z"
+        )
         self._cue = AhoCorasick(list(self._cues), matchkind=MatchKind.Standard, implementation=Implementation.DFA)
         self._county = re.compile(
             f"(?:(?:{provinces})(?:省|市|(?:壮族|回族|维吾尔)?自治区|特别行政区)?)?"
@@ -50,8 +70,8 @@ class AddressScanner:
             f"(?:[{_HAN}]{{1,8}}?(?:自治县|自治旗|(?<![{_NO_COUNTY}])区|县|旗|市))?"
         )
 
-    def find(self, text: str, zones: Zones) -> list[Span]:
-        """The masked parts of all addresses, in no order; they may overlap."""
+    def find(self, text: str, zones: Zones, mentions: Sequence[Mention]) -> list[Span]:
+        """The masked parts of all addresses, sorted and disjoint; ``mentions`` are the model's."""
         spans: list[Span] = []
         last = 0
         matches = self._cue.find_matches_as_indexes(text, overlapping=True)
@@ -85,7 +105,12 @@ class AddressScanner:
                 for stop in _LEFT.finditer(text, low, match.start()):
                     start = stop.end()
                 self._add(text, self._county_end(text, start, match.end()), match.end(), self._door_rule, "ADDRESS", zones, spans)
-        return spans
+        for mention in mentions:
+            if mention.label == "ADDRESS":
+                start = self._county_end(text, mention.start, mention.end)
+                entity = "ORG_ADDRESS" if self._seat.search(text, max(0, start - _SEAT_REACH), start) else "ADDRESS"
+                self._add(text, start, mention.end, _MODEL_RULE, entity, zones, spans)
+        return _joined(spans)
 
     @staticmethod
     def _entity(text: str, cue: int, table: Address) -> str:

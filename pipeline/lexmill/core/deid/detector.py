@@ -9,6 +9,7 @@ from lexmill.core.deid.rules import DeidRules
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.surrogates import Surrogates
 from lexmill.core.deid.tables import AUTO, Policy, Reading
+from lexmill.core.deid.tagger import Tagger
 from lexmill.errors import DocumentError
 from lexmill.schema import DOC_TYPES
 
@@ -16,13 +17,13 @@ from lexmill.schema import DOC_TYPES
 class Detector:
     """Holds the engine and one policy; ``rules`` and ``policy`` are also what surrogates are made by."""
 
-    def __init__(self, rules: DeidRules, policy: str) -> None:
+    def __init__(self, rules: DeidRules, policy: str, tagger: Tagger) -> None:
         by_name = {table.name: table for table in rules.policy}
         if policy not in by_name:
             raise ValueError(f"unknown policy {policy!r}: choose one of {', '.join(sorted(by_name))}")
         self.rules = rules
         self.policy: Policy = by_name[policy]
-        self.engine: Any = build_engine(rules)
+        self.engine: Any = build_engine(rules, tagger)
         self.surrogates = Surrogates(rules)
         self._readings: dict[str, Reading] = {doc_type: table for table in rules.reading for doc_type in table.doc_types}
         self._roles = frozenset(self.policy.mask_roles)

@@ -1,16 +1,21 @@
 """Trade names of organisations: found by how they end, and by their short forms; then followed through the whole document."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lexmill.core.deid.automaton import build_automaton, build_passing_automaton
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Evidence
+from lexmill.core.deid.tagger import Mention
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
 _REACH = 40
 _SHORT_FORM = "alias.short_form"
+_MODEL_RULE = "model.organisation"
+# Nats by which the model must prefer an organisation.
+_SURE = 2.0
 # Read backwards: what a name is made of, with at most closed brackets in it.
 _BACKWARDS = re.compile(rf"(?:[{_HAN}A-Za-zＡ-Ｚａ-ｚ0-9·&＆]|[）)][{_HAN}A-Za-z]{{1,12}}[（(]){{1,{_REACH}}}")
 _BRANCH = re.compile(rf"(?:（[{_HAN}]{{2,8}}）)?[{_HAN}]{{0,14}}?(?:分公司|支公司|支行|分行|营业部|分理处|营业所)")
@@ -76,7 +81,7 @@ class OrganisationScanner:
                 return self._kinds[suffix]
         return next(iter(self._kinds.values()))
 
-    def find(self, text: str, zones: Zones, evidence: Evidence) -> list[Span]:
+    def find(self, text: str, zones: Zones, evidence: Evidence, mentions: Sequence[Mention]) -> list[Span]:
         """All mentions of organisations with a trade name, sorted and disjoint.
 
         Where a name needs more than its place in the story, only a company form shows one.
@@ -99,6 +104,16 @@ class OrganisationScanner:
             if not zones.overlap(start, end):
                 full.setdefault(name, self._kinds[suffix])
                 ends.add(end)
+        for mention in mentions:
+            name = text[mention.start : mention.end]
+            if (
+                mention.label == "ORGANISATION"
+                and mention.margin > _SURE
+                and evidence == "story"
+                and self._is_trade_name(name)
+                and not zones.overlap(mention.start, mention.end)
+            ):
+                names.setdefault(name, _Kind(_MODEL_RULE, self.kind(name).entity))
         for match in self._short.finditer(text):
             name = match["name"]
             if self._is_short_form(text, match.start(), name, ends) and not zones.overlap(*match.span("name")):
@@ -163,6 +178,15 @@ class OrganisationScanner:
         if self._generic.match(trade) and not (placed and _REGISTERED in ending):
             return None
         return suffix - len(before)
+
+    def _is_trade_name(self, name: str) -> bool:
+        """Whether what the model takes for an organisation ends like one and has a name of its own."""
+        suffix = next((suffix for suffix in self._suffixes if name.endswith(suffix)), None)
+        if suffix is None or _MASKED.search(name) or "\n" in name:
+            return False
+        trade = name.removesuffix(suffix)
+        clause = self._single.search(trade) or self._boundary.search(trade)
+        return len(trade) > 1 and not (clause or self._generic.match(trade) or self._placeholder.search(trade))
 
     def _is_generic_company(self, name: str) -> bool:
         """Whether ``name`` is a kind of company or a placeholder (项目公司, A公司): no short form leads to anybody."""
