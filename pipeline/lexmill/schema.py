@@ -29,6 +29,7 @@ SEGMENT = pa.struct(
         ("start", pa.int32()),  # code points, half-open
         ("end", pa.int32()),
         ("confidence", pa.float32()),
+        ("path", pa.string()),  # its number: 编1/章2/条120-1/款2/项3, 条3/款1 of a contract, 题4, 问2; else empty
     ]
 )
 
@@ -82,6 +83,12 @@ SIGNATURE = pa.schema(
         ("doc_id", pa.string()),
         ("exact", pa.binary(16)),  # blake2b-128 of the comparison copy
         ("case_key", pa.uint64()),  # hash of the well-formed case number; 0 = none
+        ("trial", pa.int8()),  # trial level of a judgment, from 1; 0 = unknown
+        ("title", pa.string()),  # of a statute, folded; null for other documents
+        ("version", pa.string()),  # of a dated statute: the figures above its first article; null or empty for other documents
+        ("key", pa.uint64()),  # what splits the buckets: the case number where a guard looks at it; 0 = any
+        ("same", pa.uint64()),  # hash of the paper of a case, the stem of an exam item, the title of a statute; 0 = none
+        ("options", pa.list_(pa.uint64())),  # hashes of the options of an exam item, sorted
         ("n_chars", pa.int32()),  # of the comparison copy
         ("n_fffd", pa.int32()),
         ("n_text", pa.int32()),  # characters of the text itself

@@ -13,6 +13,7 @@ from lexmill.core.quality import classifier
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.tokens.tokenizer import Backend, Scheme, Tokenizer, load
 from lexmill.errors import StoppedError
+from lexmill.jobs.recognizers import RecognizerKey, load_recognizers
 
 CLASSIFIER = Path(__file__).parent.parent / "models" / "quality.bin"
 NAMES_MODEL = Path(__file__).parent.parent / "models" / "names.npz"
@@ -41,16 +42,18 @@ def load_tagger() -> Tagger:
 
 
 @lru_cache(maxsize=2)
-def _detector(overlays: tuple[Path, ...], digests: Digests, policy: str, model: str) -> Detector:
+def _detector(overlays: tuple[Path, ...], digests: Digests, policy: str, model: str, recognizers: RecognizerKey) -> Detector:
     tagger = load_tagger()
     if tagger.digest != model:
         raise StoppedError("a worker has another names model than the driver: install the same version everywhere")
-    return Detector(_rules(overlays, digests).deid, policy, tagger)
+    return Detector(_rules(overlays, digests).deid, policy, tagger, load_recognizers(recognizers))
 
 
-def detector_for(overlays: tuple[Path, ...], digests: Mapping[str, str], policy: str, model: str) -> Detector:
-    """The detector for a policy of these rules, with the names model that must have the digest ``model``."""
-    return _detector(overlays, tuple(sorted(digests.items())), policy, model)
+def detector_for(
+    overlays: tuple[Path, ...], digests: Mapping[str, str], policy: str, model: str, recognizers: RecognizerKey
+) -> Detector:
+    """The detector for a policy of these rules, with the recognisers of the run file and the names model of that digest."""
+    return _detector(overlays, tuple(sorted(digests.items())), policy, model, recognizers)
 
 
 def installed_detector(policy: str) -> Detector:

@@ -23,6 +23,7 @@ from lexmill.jobs import dedup, deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, Runner
 from lexmill.jobs.progress import Progress
+from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from lexmill.jobs.resources import load_tokenizer
 from lexmill.store import files, lock
 from lexmill.store.stages import discard_damaged
@@ -74,7 +75,11 @@ def check_settings(config: Config, rule_set: RuleSet) -> None:
     policies = sorted(policy.name for policy in rule_set.deid.policy)
     if config.deidentify.policy not in policies:
         faults.append(f"deidentify.policy: no such policy; there are {', '.join(policies)}")
-    for check in (lambda: load_tokenizer(config), lambda: memory_limit(config.cluster)):
+    for check in (
+        lambda: load_tokenizer(config),
+        lambda: memory_limit(config.cluster),
+        lambda: load_recognizers(recognizer_key(config)),
+    ):
         try:
             check()
         except ConfigError as error:

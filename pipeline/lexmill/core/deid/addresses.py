@@ -12,6 +12,10 @@ from lexmill.core.deid.zones import Zones, join
 
 _MODEL_RULE = "model.address"
 _SEAT_REACH = 24
+# What only the model takes for an address needs so many nats, and a number or the end of a place where people live: streets and
+# townships stand in stories for the scene.
+_SURE = 2.0
+_HOME = re.compile(r"[0-9０-９]|(?:[村组号室幢栋弄巷苑屯寨社]|单元|小区|公寓|大厦|宿舍)\Z")
 _HAN = "\u4e00-\u9fa5"
 _STOP = '，,。；;、\n\x1e（()）“”"《》：:'
 _BLOCK = re.compile(f"[：:]?[ \u3000]?(?:于|在|地为|地是|为)?(?P<body>[^{_STOP}]{{3,64}})")
@@ -19,7 +23,7 @@ _HINT = re.compile(r"[省市区县镇乡村路街道巷弄号室幢栋组旗州�
 # A cue that goes on so is another word (住所, 住院).
 _NO_CUE = frozenset("所址院宅房建")
 # Where an address in a sentence ends.
-_END = re.compile(r"[的内将被与和及向对至并后时]|附近|家中|住处|楼下|门口|登记|房屋")
+_END = re.compile(r"[的内将被与和及向对并后时]|(?<![0-9０-９])至|附近|家中|住处|楼下|门口|登记|房屋")
 # Words after which 区 is no county.
 _NO_COUNTY = "小社园街片厂校库矿景辖地住"
 _DOOR = re.compile(
@@ -105,9 +109,16 @@ class AddressScanner:
                 for stop in _LEFT.finditer(text, low, match.start()):
                     start = stop.end()
                 self._add(text, self._county_end(text, start, match.end()), match.end(), self._door_rule, "ADDRESS", zones, spans)
+        told = join((span.start, span.end) for span in spans)
+        known = Zones(*told, ())
         for mention in mentions:
-            if mention.label == "ADDRESS":
-                start = self._county_end(text, mention.start, mention.end)
+            if mention.label != "ADDRESS":
+                continue
+            start = self._county_end(text, mention.start, mention.end)
+            if known.overlap(start, mention.end):
+                # More of an address that a rule found.
+                spans.append(Span(start, mention.end, "ADDRESS", _MODEL_RULE))
+            elif mention.margin > _SURE and not text[start].isdigit() and _HOME.search(text, start, mention.end):
                 entity = "ORG_ADDRESS" if self._seat.search(text, max(0, start - _SEAT_REACH), start) else "ADDRESS"
                 self._add(text, start, mention.end, _MODEL_RULE, entity, zones, spans)
         return _joined(spans)

@@ -1,30 +1,58 @@
 """Finds what a policy masks in one text, through Presidio's ``AnalyzerEngine``."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from presidio_analyzer import EntityRecognizer
+
+from lexmill.core.deid.article4 import SensitiveScanner
+from lexmill.core.deid.organisations import OrganisationScanner
 from lexmill.core.deid.recognizers import LANGUAGE, ROLE_KEY, RULE_KEY, build_engine
 from lexmill.core.deid.rules import DeidRules
-from lexmill.core.deid.spans import Span
+from lexmill.core.deid.spans import Replacement, Span
 from lexmill.core.deid.surrogates import Surrogates
 from lexmill.core.deid.tables import AUTO, Policy, Reading
 from lexmill.core.deid.tagger import Tagger
 from lexmill.errors import DocumentError
 from lexmill.schema import DOC_TYPES
 
+# The model looks at four characters on each side, and a mention rarely has more than eight.
+_NEAR = 14
+_CUT = "\x1e"
+_APART = f"。{_CUT}" * 2
+_DIGIT = re.compile("[0-9０-９]")
+_HIDDEN = frozenset("某×")
+_ADDRESSES = frozenset(("ADDRESS", "ORG_ADDRESS"))
+_NAMED = frozenset(("PERSON", "ORGANISATION", "LAW_FIRM"))
+
+
+def _places(replacements: Iterable[Replacement]) -> Iterator[tuple[int, int, str]]:
+    """Where the replacements stand in the output, and their entity."""
+    shift = 0
+    for item in replacements:
+        start = item.start + shift
+        shift += len(item.replacement) - (item.end - item.start)
+        yield start, start + len(item.replacement), item.entity
+
 
 class Detector:
-    """Holds the engine and one policy; ``rules`` and ``policy`` are also what surrogates are made by."""
+    """Holds the engine and one policy; ``rules`` and ``policy`` are also what surrogates are made by.
 
-    def __init__(self, rules: DeidRules, policy: str, tagger: Tagger) -> None:
+    What the ``recognizers`` of a user find is masked whatever its entity, unless the policy keeps that.
+    """
+
+    def __init__(self, rules: DeidRules, policy: str, tagger: Tagger, recognizers: Sequence[EntityRecognizer] = ()) -> None:
         by_name = {table.name: table for table in rules.policy}
         if policy not in by_name:
             raise ValueError(f"unknown policy {policy!r}: choose one of {', '.join(sorted(by_name))}")
         self.rules = rules
         self.policy: Policy = by_name[policy]
-        self.engine: Any = build_engine(rules, tagger)
+        self.engine: Any = build_engine(rules, tagger, recognizers)
+        self._tagger = tagger
+        self._organisations = OrganisationScanner(rules)
         self.surrogates = Surrogates(rules)
+        self.sensitive = SensitiveScanner(rules)
         self._readings: dict[str, Reading] = {doc_type: table for table in rules.reading for doc_type in table.doc_types}
         self._roles = frozenset(self.policy.mask_roles)
         # A surname that is a common word counts for nothing by its place alone.
@@ -50,6 +78,8 @@ class Detector:
             artifacts = self.engine.nlp_engine.process_text(text, LANGUAGE)
             artifacts.evidence = reading.evidence
             results = self.engine.analyze(text, LANGUAGE, nlp_artifacts=artifacts)
+            if not all(0 <= result.start < result.end <= len(text) for result in results):
+                raise DocumentError("deid.detector_failed")
             found = [
                 Span(result.start, result.end, result.entity_type, result.recognition_metadata.get(RULE_KEY, "recognizer"))
                 for result in results
@@ -60,18 +90,41 @@ class Detector:
             raise DocumentError("deid.detector_failed") from None
         return _disjoint(found, len(text))
 
-    def may_show_more(self, output: str, ends: Iterable[tuple[int, int]]) -> bool:
-        """Whether names may come to light in masked text: surrogates (at ``ends``) part words more clearly than names do.
+    def may_show_more(self, output: str, replacements: Sequence[Replacement], doc_type: str) -> bool:
+        """Whether more may come to light in masked text: surrogates part words more clearly than names do.
 
-        That changes how the neighbours read only where a possible surname stands right behind a surrogate or two or three
-        characters before one. Everything else that is looked at is the same for a name and its surrogate.
+        That changes how the neighbours read: for the rules only where a possible surname stands right behind a surrogate or
+        two or three characters before one, for the model within a few characters, which it reads again.
         """
-        for start, end in ends:
+        places = list(_places(replacements))
+        if self._readings[doc_type].evidence != "label" and self._model_sees_more(output, places):
+            return True
+        for start, end, _ in (place for place in places if place[2] in _NAMED):
             behind = self._name_starts.match(output, end)
             if behind is not None and behind.group() not in self._not_names:
                 return True
             before = self._name_ends.search(output[max(0, start - 3) : start])
             if before is not None and before.group()[:2] not in self._not_names:
+                return True
+        return False
+
+    def _model_sees_more(self, output: str, places: Sequence[tuple[int, int, str]]) -> bool:
+        windows: list[tuple[int, int]] = []
+        for start, end, _ in places:
+            low = max(0, start - _NEAR)
+            if windows and low <= windows[-1][1]:
+                low = windows.pop()[0]
+            windows.append((low, end + _NEAR))
+        near = _APART.join(output[low:high] for low, high in windows)
+        for start, end, label, margin in self._tagger.decode(near, 0.0):
+            name = near[start:end]
+            # A window cuts words; what stands at its border reads as before.
+            if (
+                margin > 0
+                and _HIDDEN.isdisjoint(near[start : end + 1])
+                and _CUT not in near[max(0, start - 4) : end + 4]
+                and (label == "PERSON" or self._organisations.is_trade_name(name) or (label == "ADDRESS" and _DIGIT.search(name)))
+            ):
                 return True
         return False
 
@@ -81,10 +134,22 @@ class Detector:
 
 
 def _disjoint(spans: list[Span], length: int) -> list[Span]:
+    """Sorted, disjoint spans: the longest first; of an address that a name covers in part the rest stays masked too."""
     taken = bytearray(length)
     kept = []
     for span in sorted(spans, key=lambda span: (span.start - span.end, span)):
         if taken.find(1, span.start, span.end) < 0:
-            taken[span.start : span.end] = b"\1" * (span.end - span.start)
-            kept.append(span)
+            pieces = [span]
+        elif span.entity in _ADDRESSES:
+            free = [at for at in range(span.start, span.end) if not taken[at]]
+            pieces = [
+                span._replace(start=at, end=next((end for end in range(at, span.end) if taken[end]), span.end))
+                for at in free
+                if at == span.start or taken[at - 1]
+            ]
+        else:
+            continue
+        for piece in pieces:
+            taken[piece.start : piece.end] = b"\1" * (piece.end - piece.start)
+            kept.append(piece)
     return sorted(kept)

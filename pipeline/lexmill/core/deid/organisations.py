@@ -104,16 +104,17 @@ class OrganisationScanner:
             if not zones.overlap(start, end):
                 full.setdefault(name, self._kinds[suffix])
                 ends.add(end)
-        for mention in mentions:
+        for mention in mentions if evidence == "story" else ():
             name = text[mention.start : mention.end]
             if (
                 mention.label == "ORGANISATION"
                 and mention.margin > _SURE
-                and evidence == "story"
-                and self._is_trade_name(name)
+                and name not in full
+                and name not in names
+                and self.is_trade_name(name)
                 and not zones.overlap(mention.start, mention.end)
             ):
-                names.setdefault(name, _Kind(_MODEL_RULE, self.kind(name).entity))
+                names[name] = _Kind(_MODEL_RULE, self.kind(name).entity)
         for match in self._short.finditer(text):
             name = match["name"]
             if self._is_short_form(text, match.start(), name, ends) and not zones.overlap(*match.span("name")):
@@ -179,11 +180,11 @@ class OrganisationScanner:
             return None
         return suffix - len(before)
 
-    def _is_trade_name(self, name: str) -> bool:
+    def is_trade_name(self, name: str) -> bool:
         """Whether what the model takes for an organisation ends like one and has a name of its own."""
-        suffix = next((suffix for suffix in self._suffixes if name.endswith(suffix)), None)
-        if suffix is None or _MASKED.search(name) or "\n" in name:
+        if not name.endswith(self._suffixes) or _MASKED.search(name) or "\n" in name:
             return False
+        suffix = next(suffix for suffix in self._suffixes if name.endswith(suffix))
         trade = name.removesuffix(suffix)
         clause = self._single.search(trade) or self._boundary.search(trade)
         return len(trade) > 1 and not (clause or self._generic.match(trade) or self._placeholder.search(trade))

@@ -4,7 +4,9 @@ The method is that of a reader: cue words (原告, 证人, 其妻, …的证言)
 string, a string with enough evidence is a name, and every mention of a name is masked, the longest name first.
 """
 
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
@@ -20,7 +22,7 @@ _DOT = "·•・‧∙●"
 _ENOUGH = 4
 # The margins, in nats, from which a mention of the model is enough alone: for other names, and for words. Less gives points in a
 # story, once a name, that need others. Set on what the model of the first round said of texts it was not trained on.
-_SURE: dict[Evidence, tuple[float, float]] = {"story": (0.0, 1.0), "cue": (3.0, 8.0), "label": (0.0, 0.0)}
+_SURE: dict[Evidence, tuple[float, float]] = {"story": (0.0, 0.3), "cue": (4.0, 8.0), "label": (0.0, 0.0)}
 _DOUBTFUL = 2
 _REACH = 96
 _HEADING = 1500
@@ -67,14 +69,19 @@ class PersonSpan(NamedTuple):
 
 @dataclass(slots=True)
 class _Evidence:
+    """``tagged``: how many mentions the model took for a person; ``ruled``: a rule says so too."""
+
     points: int
     rule: str
     role: PersonRole
+    tagged: int = 0
+    ruled: bool = False
 
     def add(self, points: int, rule: str, role: PersonRole) -> None:
         if points > self.points:
             self.rule = rule
         self.points += points
+        self.ruled |= rule != _MODEL_RULE
         if _ROLES.index(role) > _ROLES.index(self.role):
             self.role = role
 
@@ -164,7 +171,9 @@ class PersonScanner:
         self._given = re.compile(f"(?:{given}){{1,7}}")
         self._body = re.compile("|".join(rules.words("org_end")))
         self._stretch = re.compile(f"(?:{plain}){{2,8}}[（(][{_HAN}]{{2,4}}[）)](?:{plain}){{2,20}}|(?:{plain}){{4,30}}")
-        self._whole = re.compile(f"(?:(?![及与的])[{_HAN}]){{2,8}}|[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}}")
+        self._whole = re.compile(
+            f"(?!.*公司|[一二三四五六七八九十百千零〇○两]+[条款项年月日号章节]?\\Z)(?:(?![及与])[{_HAN}]){{2,8}}|[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}}"
+        )
         self._foreign = re.compile(f"[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}}")
         self._patterns = [_fill(table, surnames, compounds, plain) for table in rules.person_pattern]
         self._patterns_at = [
@@ -266,19 +275,9 @@ class PersonScanner:
             if known is not None:
                 known.add(points, rule, role)
             elif not _MASK.search(name):
-                found[name] = _Evidence(points, rule, role)
+                found[name] = _Evidence(points, rule, role, ruled=rule != _MODEL_RULE)
 
-        sure: dict[int, int] = {}
-        for start, end, label, margin in mentions:
-            name = text[start:end]
-            if label != "PERSON" or text[end : end + 1] in _MASKS or not self._whole.fullmatch(name):
-                continue
-            if margin > _SURE[evidence][self._is_word(name)]:
-                add(start, end, _ENOUGH, _MODEL_RULE, "mention")
-                if name in found:
-                    sure[start] = end
-            elif evidence == "story" and name not in found:
-                add(start, end, _DOUBTFUL, _MODEL_RULE, "mention")
+        sure = self._take_mentions(text, zones, evidence, mentions, found)
         for table, trigger, pattern in self._patterns_at if evidence != "label" else ():
             for low, high in _windows(trigger, text):
                 for match in pattern.finditer(text, low, high):
@@ -296,7 +295,9 @@ class PersonScanner:
         party: str | None = None
         for index, _, cue_end in self._cue_words.find_matches_as_indexes(text):
             if evidence == "story":
-                party = self._read_after(text, self._cues[index], cue_end, add, found, sure, party)
+                # Most of what stands behind a cue begins no name; that is seen fastest here.
+                if cue_end in sure or text[cue_end : cue_end + 1] not in self._no_cue or self._begins_name(text, cue_end):
+                    party = self._read_after(text, self._cues[index], cue_end, add, found, sure, party)
             else:
                 self._read_strictly(text, self._cues[index], cue_end, evidence, add)
         if evidence == "label":
@@ -314,6 +315,41 @@ class PersonScanner:
                 ):
                     add(start, start + len(alias.group()), _ENOUGH, self._alias_rule, "mention")
         return found
+
+    def _take_mentions(
+        self, text: str, zones: Zones, evidence: Evidence, mentions: Sequence[Mention], found: dict[str, _Evidence]
+    ) -> dict[int, int]:
+        """The model's persons as evidence into ``found``; returns where those begin and end that are enough alone."""
+        sure: dict[int, int] = {}
+        needed: dict[str, float] = {}
+        for start, end, label, margin in mentions:
+            if label != "PERSON":
+                continue
+            name = text[start:end]
+            need = needed.get(name)
+            if need is None:
+                possible = self._whole.fullmatch(name) and not _MASK.search(name)
+                need = needed[name] = _SURE[evidence][self._is_word(name)] if possible else math.inf
+            # What touches a mask is the rest of one: 欧阳 of 欧阳某1.
+            if (
+                need == math.inf
+                or text[end : end + 1] in _MASKS
+                or text[start - 1 : start] in _MASKS
+                or zones.overlap(start, end)
+            ):
+                continue
+            item = found.get(name)
+            if margin > need:
+                sure[start] = end
+                if item is None:
+                    item = found[name] = _Evidence(0, _MODEL_RULE, "mention")
+                item.points += _ENOUGH
+            elif item is None:
+                if evidence != "story":
+                    continue
+                item = found[name] = _Evidence(_DOUBTFUL, _MODEL_RULE, "mention")
+            item.tagged += 1
+        return sure
 
     def _collect_foreign(self, text: str, add: _Add) -> None:
         """Transliterations around a dot."""
@@ -338,16 +374,13 @@ class PersonScanner:
         sure: dict[int, int],
         party: str | None,
     ) -> str | None:
-        """Reads the names after a cue; where the model is ``sure`` of one it only learns its role. Returns the party spoken of."""
+        """Reads the names after a cue, of those the model is ``sure`` of only the role; returns the party spoken of."""
         labelled = False
-        if at not in sure:
-            if text[at : at + 1] in self._no_cue and not self._begins_name(text, at):
-                return party
-            if text[at : at + 1] in (_WEAK_NOTE if cue.strength == "weak" else _NOTE_START):
-                note = _NOTE.match(text, at)
-                assert note is not None  # every part of the pattern may be empty
-                labelled = ":" in note.group() or "：" in note.group()
-                at = note.end()
+        if at not in sure and text[at : at + 1] in (_WEAK_NOTE if cue.strength == "weak" else _NOTE_START):
+            note = _NOTE.match(text, at)
+            assert note is not None  # every part of the pattern may be empty
+            labelled = ":" in note.group() or "：" in note.group()
+            at = note.end()
         if at not in sure:
             if text[at : at + 1] in self._no_start and not self._begins_name(text, at):
                 return party
@@ -357,6 +390,7 @@ class PersonScanner:
         while at < len(text):
             if at in sure:
                 end, points = sure[at], _ENOUGH
+                found[text[at:end]].add(points, cue.rule, cue.role)
             else:
                 end, points = self._judge(text, at, cue.strength, labelled if first else False, first)
                 item = None if first else _ITEM.match(text, at)
@@ -365,7 +399,8 @@ class PersonScanner:
                     end, points = item.end(1), 0 if self._is_word(item.group(1)) else _ENOUGH
             if not points:
                 return party
-            add(at, end, points, cue.rule, cue.role)
+            if at not in sure:
+                add(at, end, points, cue.rule, cue.role)
             if cue.guardian and party in found:
                 found[party].role = "protected"
             if cue.role == "party":
@@ -522,10 +557,15 @@ class PersonScanner:
         keys = list(names)
         mentions = build_passing_automaton(keys).find_matches_as_indexes(text)
         companies = {index for index, _, end in mentions if text.startswith("公司", end)}
+        # What the model takes for a name here and for a word elsewhere in the text is a word.
+        words = {index for index, name in enumerate(keys) if not names[name].ruled and self._is_word(name)}
+        if words:
+            counts = Counter(index for index, _, _ in mentions)
+            words = {index for index in words if names[keys[index]].tagged * 2 < counts[index]}
         spans = []
         for index, start, end in mentions:
             # Two characters may stand in the name of a court (高明区人民法院) by chance, three hardly do.
-            if end - start < 3 and zones.overlap(start, end):
+            if index in words or (end - start < 3 and zones.overlap(start, end)):
                 continue
             evidence = names[keys[index]]
             entity = "ORGANISATION" if index in companies else "PERSON"

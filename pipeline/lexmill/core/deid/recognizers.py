@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import tldextract
 from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerRegistry, RecognizerResult
 from presidio_analyzer.context_aware_enhancers import ContextAwareEnhancer
 from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
@@ -212,14 +213,17 @@ class LegalAnalyzerEngine(AnalyzerEngine):
         return super()._enhance_using_context(text, raw_results, nlp_artifacts, recognizers, context)
 
 
-def build_engine(rules: DeidTables, tagger: Tagger) -> Any:
-    """Presidio's ``AnalyzerEngine`` for Chinese with our recognisers, and nothing to download."""
-    recognizers = [
+def build_engine(rules: DeidTables, tagger: Tagger, more: Sequence[EntityRecognizer] = ()) -> Any:
+    """Presidio's ``AnalyzerEngine`` for Chinese with our recognisers and ``more`` of a user's, and nothing to download."""
+    # Presidio's recogniser of e-mails asks tldextract, which would fetch a newer list of domains than the one it comes with.
+    tldextract.tldextract.TLD_EXTRACTOR = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
+    recognizers: list[EntityRecognizer] = [
         CaseNumberRecognizer(),
         IdentifierRecognizer(rules),
         PersonRecognizer(rules),
         OrganisationRecognizer(rules),
         PlaceAndBirthRecognizer(rules),
+        *more,
     ]
     return LegalAnalyzerEngine(
         registry=RecognizerRegistry(recognizers=recognizers, supported_languages=[LANGUAGE]),
