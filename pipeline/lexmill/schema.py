@@ -97,12 +97,20 @@ SIGNATURE = pa.schema(
     ]
 )
 
+# One row a sequence. Its lists other than input_ids have one entry a piece, a stretch of one document; the pieces stand one after
+# the other, so that position boundaries (cu_seqlens) are the running sum of doc_lens, and padding comes last.
 TOKENS = pa.schema(
     [
         ("input_ids", pa.list_(pa.int32())),
-        ("doc_ids", pa.list_(pa.int64())),  # low 63 bits of the doc_id of each piece
-        ("doc_lens", pa.list_(pa.int32())),  # tokens of each piece, end-of-text included
-        ("doc_starts", pa.list_(pa.int32())),  # first token of the piece within its document
+        ("doc_ids", pa.list_(pa.int64())),  # low 63 bits of the doc_id
+        ("doc_lens", pa.list_(pa.int32())),  # tokens that the piece takes up, end-of-text and repeated heading included
+        ("doc_starts", pa.list_(pa.int32())),  # first token of the piece within its document (of those behind the heading)
         ("n_pad", pa.int32()),
+        ("head_lens", pa.list_(pa.int32())),  # tokens at the piece's beginning that repeat the heading of a document that was cut
+        ("char_starts", pa.list_(pa.int32())),  # code points of the document's text that the piece stands for, half-open,
+        ("char_ends", pa.list_(pa.int32())),  # the repeated heading left out
+        ("repeats", pa.list_(pa.int32())),  # 0 where the document is here for the first time, 1 for the second, …
+        ("sources", pa.list_(pa.string())),
+        ("doc_types", pa.list_(pa.string())),
     ]
 )

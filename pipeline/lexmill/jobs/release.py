@@ -1,6 +1,6 @@
 """Release: the shards are scanned once more as a trainer would read them, then published; ``latest.json`` is written last."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +15,31 @@ from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
 from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
-from lexmill.store import files
+from lexmill.store import files, reviews
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest
 from lexmill.store.stages import Receipt, StageFolder, Target
 
 ROW_GROUP = 256  # sequences decoded at a time
 _SCAN = pa.schema([("doc_id_low63", pa.int64()), ("kind", pa.string())])
+UNPACKED = "documents"  # where the shards with a document a row stand
+_SUMS = ("documents", "tokens", "headings", "sequences", "padding", "cut")
 PUBLIC = 0o644
 IMMUTABLE = 0o444  # what is published is never changed in place
 
 
 def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Scan the shards and publish them; returns the release's manifest. Raises GateError where an identifier survived."""
+    review = _reviewed(job, manifests["filter"])
     tokenizer = load_tokenizer(job.config)
     tokenized = manifests["tokenize"]
     if job.config.deidentify.enabled:
         _scan(job, tokenized, tokenizer)
     shards = [
         {
-            "path": f"tokens/{extra['seq_len']}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
+            "path": f"tokens/{extra['seq_len'] or UNPACKED}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
             **{name: entry[name] for name in ("sha256", "bytes", "rows")},
-            **{name: extra[name] for name in ("seq_len", "documents", "tokens", "sequences", "padding", "cut")},
+            **{name: extra[name] for name in ("seq_len", *_SUMS, "cuts")},
         }
         for entry, extra in zip(tokenized["parts"], tokenized["extra"], strict=True)
     ]
@@ -56,6 +59,7 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             "bos_id": tokenizer.bos_id if job.config.tokenize.bos else None,
         },
         "rules": dict(job.rules.digests),
+        "review": review,
         "sources": {
             source.name: {"doc_type": source.doc_type, **source.card.model_dump(mode="json")} for source in job.config.source
         },
@@ -64,6 +68,7 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             for name, manifest in manifests.items()
         },
         "tokens": _tokens(job),
+        "windows": _windows(shards),
         "shards": shards,
         "text": texts,
     }
@@ -78,6 +83,22 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return body
 
 
+def _reviewed(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The lot's review in brief, or None where there was none; GateError where it was rejected, or is required and missing."""
+    lot = reviews.lot_of(filtered)
+    decision = reviews.folder(job.workspace.root, lot).decided()
+    if decision is None:
+        if job.config.review.required:
+            raise GateError(
+                f"release: lot {lot} has not been reviewed, and review.required says it must; nothing is published. "
+                f"`lexmill review sample`, `export`, `import` and `decide` review it"
+            )
+        return None
+    if not decision["accepted"]:
+        raise GateError(f"release: the review rejected lot {lot}; nothing is published: " + "; ".join(decision["reasons"]))
+    return {"lot": lot, "sha256": digest(decision), **{name: decision[name] for name in ("terms", "core", "bounds", "planted")}}
+
+
 def _tokens(job: Job) -> dict[str, int]:
     scattered = job.workspace.work("tokenize.scatter").manifest()
     tokens: dict[str, int] = {}
@@ -85,6 +106,26 @@ def _tokens(job: Job) -> dict[str, int]:
         for group, number in extra["tokens_by_group"].items():
             tokens[group] = tokens.get(group, 0) + number
     return dict(sorted(tokens.items()))
+
+
+def _windows(shards: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row a window length (``seq_len`` null: a document a row): sums over its shards, and rates."""
+    rows = []
+    for seq_len in dict.fromkeys(shard["seq_len"] for shard in shards):
+        mine = [shard for shard in shards if shard["seq_len"] == seq_len]
+        sums = {name: sum(shard[name] for shard in mine) for name in _SUMS}
+        positions = sums["tokens"] + sums["padding"]
+        rows.append(
+            {
+                "seq_len": seq_len,
+                "shards": len(mine),
+                **sums,
+                "cuts": {kind: sum(shard["cuts"][kind] for shard in mine) for kind in mine[0]["cuts"]},
+                "padding_share": round(sums["padding"] / positions, 6) if positions else 0.0,
+                "cut_share": round(sums["cut"] / sums["documents"], 6) if sums["documents"] else 0.0,
+            }
+        )
+    return rows
 
 
 def _is_published(folder: Path, body: Mapping[str, Any], entries: list[dict[str, Any]]) -> bool:
@@ -141,7 +182,7 @@ def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], ke
     tokenizer = tokenizer_for(key)
     rows: list[dict[str, Any]] = [
         {"doc_id_low63": doc_id, "kind": kind}
-        for doc_id, ids in _documents(source.path / str(entry["name"]), str(entry["sha256"]))
+        for doc_id, ids in _documents(source.path / str(entry["name"]), str(entry["sha256"]), tokenizer.eos_id)
         for _, _, kind in find_valid_identifiers(tokenizer.decode(ids))
     ]
     kinds: dict[str, int] = {}
@@ -150,23 +191,23 @@ def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], ke
     return target.write_work(pa.Table.from_pylist(rows, schema=_SCAN), extra={"kinds": dict(sorted(kinds.items()))})
 
 
-def _documents(path: Path, sha256: str) -> Iterator[tuple[int, NDArray[np.int32]]]:
+def _documents(path: Path, sha256: str, eos_id: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
     """(low 63 bits, ids) of the documents of a shard, read piecemeal; the pieces of cut ones are held until the end."""
     if file_digest(path) != sha256:
         raise DamagedFile(f"{path.parent.name}/{path.name} is damaged (its sha256 is not the recorded one)")
-    cut: dict[int, list[tuple[int, NDArray[np.int32]]]] = {}
+    cut: dict[tuple[int, int], list[tuple[int, NDArray[np.int32]]]] = {}
     with pq.ParquetFile(path) as shard:
         for group in shard.iter_batches(batch_size=ROW_GROUP):
-            columns = [group[name] for name in ("input_ids", "doc_ids", "doc_lens", "doc_starts")]
-            for ids, docs, lengths, starts in zip(*columns, strict=True):
+            names = ("input_ids", "doc_ids", "repeats", "doc_lens", "head_lens", "doc_starts")
+            for ids, *pieces in zip(*(group[name] for name in names), strict=True):
                 tokens = ids.values.to_numpy()
                 at = 0
-                for doc_id, length, start in zip(docs.as_py(), lengths.as_py(), starts.as_py(), strict=True):
-                    piece = tokens[at : at + length]
+                for doc_id, repeat, length, head, start in zip(*(piece.as_py() for piece in pieces), strict=True):
+                    piece = tokens[at + head : at + length]
                     at += length
-                    if start == 0 and length < len(tokens):  # only documents longer than the window are cut, into whole windows
+                    if start == 0 and piece[-1] == eos_id:  # no token of a text is a control token
                         yield doc_id, piece
                     else:
-                        cut.setdefault(doc_id, []).append((start, piece.copy()))
-    for doc_id, pieces in cut.items():
-        yield doc_id, np.concatenate([piece for _, piece in sorted(pieces, key=lambda pair: pair[0])])
+                        cut.setdefault((doc_id, repeat), []).append((start, piece.copy()))
+    for (doc_id, _), parts in cut.items():
+        yield doc_id, np.concatenate([piece for _, piece in sorted(parts, key=lambda part: part[0])])

@@ -14,15 +14,20 @@ from lexmill.core.deid.spans import Replacement, Span
 from lexmill.core.deid.surrogates import Surrogates
 from lexmill.core.deid.tables import AUTO, Policy, Reading
 from lexmill.core.deid.tagger import Tagger
+from lexmill.core.deid.zones import join
 from lexmill.errors import DocumentError
 from lexmill.schema import DOC_TYPES
 
-# The model looks at four characters on each side, and a mention rarely has more than eight.
-_NEAR = 14
+# What is read around a surrogate when masked text is read again, by the rules and by the model, which looks at four characters on
+# each side of a mention; no rule reads across a border.
+_NEAR, _MODEL_NEAR = 24, 14
 _CUT = "\x1e"
-_APART = f"。{_CUT}" * 2
+_BORDER = f"\n{_CUT}\n"
+_MODEL_BORDER = f"。{_CUT}" * 2
 _DIGIT = re.compile("[0-9０-９]")
-_HIDDEN = frozenset("某×")
+_MASKED = frozenset("某×")
+# Zero-width blanks and joiners, the soft hyphen, the byte order mark.
+_HIDDEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _ADDRESSES = frozenset(("ADDRESS", "ORG_ADDRESS"))
 _NAMED = frozenset(("PERSON", "ORGANISATION", "LAW_FIRM"))
 
@@ -61,8 +66,11 @@ class Detector:
         given = f"(?![{rules.characters('non_name')}])[\u4e00-\u9fa5]"
         self._name_starts = re.compile(f"[{surnames}]{given}")
         self._name_ends = re.compile(f"[{surnames}](?:{given}){{1,2}}\\Z")
+        suffixes = sorted({word for table in rules.organisation for word in f"{table.suffixes} {table.doubtful}".split()})
+        self._organisation_ends = re.compile(f"(?<=[\u4e00-\u9fa5])(?<!某)(?:{'|'.join(reversed(suffixes))})(?![0-9])")
         self._not_names = frozenset(rules.words("not_a_name"))
         self._keep = frozenset(self.policy.keep)
+        self._has_more = bool(recognizers)
 
     def detect(self, text: str, doc_type: str) -> list[Span]:
         """What the policy masks in ``text``: sorted, disjoint spans.
@@ -73,6 +81,14 @@ class Detector:
         """
         if doc_type != AUTO and doc_type not in DOC_TYPES:
             raise ValueError(f"unknown document type {doc_type!r}: choose one of {', '.join((AUTO, *DOC_TYPES))}")
+        if not _HIDDEN.search(text):
+            return self._detect(text, doc_type)
+        # What cannot be seen parts neither numbers nor names: they are looked for without, and found with it.
+        places = [at for at, char in enumerate(text) if not _HIDDEN.match(char)]
+        found = self._detect("".join(text[at] for at in places), doc_type)
+        return [span._replace(start=places[span.start], end=places[span.end - 1] + 1) for span in found]
+
+    def _detect(self, text: str, doc_type: str) -> list[Span]:
         try:
             reading = self._readings[doc_type]
             artifacts = self.engine.nlp_engine.process_text(text, LANGUAGE)
@@ -90,38 +106,50 @@ class Detector:
             raise DocumentError("deid.detector_failed") from None
         return _disjoint(found, len(text))
 
-    def may_show_more(self, output: str, replacements: Sequence[Replacement], doc_type: str) -> bool:
+    def may_show_more(self, output: str, doc_type: str, replacements: Sequence[Replacement]) -> bool:
         """Whether more may come to light in masked text: surrogates part words more clearly than names do.
 
-        That changes how the neighbours read: for the rules only where a possible surname stands right behind a surrogate or
-        two or three characters before one, for the model within a few characters, which it reads again.
+        Only what stands near a surrogate can read differently: for the model within a few characters, which it reads again; for
+        the rules where a surname stands right beside a surrogate, or the end of an organisation's name near it, and there all is
+        read again. What a user's recognisers make of masked text nobody knows: all is read again.
         """
         places = list(_places(replacements))
-        if self._readings[doc_type].evidence != "label" and self._model_sees_more(output, places):
+        if self._has_more or (self._readings[doc_type].evidence != "label" and self._model_sees_more(output, places)):
             return True
-        for start, end, _ in (place for place in places if place[2] in _NAMED):
+        stretches = []
+        last = 0
+        for start, end, entity in places:
+            if entity not in _NAMED:
+                continue
             behind = self._name_starts.match(output, end)
-            if behind is not None and behind.group() not in self._not_names:
-                return True
             before = self._name_ends.search(output[max(0, start - 3) : start])
-            if before is not None and before.group()[:2] not in self._not_names:
-                return True
-        return False
+            if (
+                (behind is not None and behind.group() not in self._not_names)
+                or (before is not None and before.group()[:2] not in self._not_names)
+                or self._organisation_ends.search(output, max(last, start - _NEAR), start)
+                or self._organisation_ends.search(output, end, end + _NEAR)
+            ):
+                stretches.append((max(0, start - _NEAR), end + _NEAR))
+            last = end
+        if not stretches:
+            return False
+        near = _BORDER.join(output[low:high] for low, high in zip(*join(stretches), strict=True))
+        return bool(self.surrogates.choose(near, self.detect(near, doc_type)))
 
     def _model_sees_more(self, output: str, places: Sequence[tuple[int, int, str]]) -> bool:
         windows: list[tuple[int, int]] = []
         for start, end, _ in places:
-            low = max(0, start - _NEAR)
+            low = max(0, start - _MODEL_NEAR)
             if windows and low <= windows[-1][1]:
                 low = windows.pop()[0]
-            windows.append((low, end + _NEAR))
-        near = _APART.join(output[low:high] for low, high in windows)
+            windows.append((low, end + _MODEL_NEAR))
+        near = _MODEL_BORDER.join(output[low:high] for low, high in windows)
         for start, end, label, margin in self._tagger.decode(near, 0.0):
             name = near[start:end]
             # A window cuts words; what stands at its border reads as before.
             if (
                 margin > 0
-                and _HIDDEN.isdisjoint(near[start : end + 1])
+                and _MASKED.isdisjoint(near[start : end + 1])
                 and _CUT not in near[max(0, start - 4) : end + 4]
                 and (label == "PERSON" or self._organisations.is_trade_name(name) or (label == "ADDRESS" and _DIGIT.search(name)))
             ):
