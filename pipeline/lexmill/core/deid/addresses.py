@@ -15,6 +15,8 @@ _SEAT_REACH = 24
 # What only the model takes for an address needs so many nats, and a number or the end of a place where people live: streets and
 # townships stand in stories for the scene.
 _SURE = 2.0
+# No address holds what people do there.
+_ACT = re.compile("[缴查抓]获|[，。；]|贩卖|盗窃|购买")
 _HOME = re.compile(r"[0-9０-９]|(?:[村组号室幢栋弄巷苑屯寨社]|单元|小区|公寓|大厦|宿舍)\Z")
 _HAN = "\u4e00-\u9fa5"
 _STOP = '，,。；;、\n\x1e（()）“”"《》：:'
@@ -115,6 +117,8 @@ class AddressScanner:
             if mention.label != "ADDRESS":
                 continue
             start = self._county_end(text, mention.start, mention.end)
+            stop = _ACT.search(text, start, mention.end)
+            mention = mention._replace(end=stop.start() if stop else mention.end)
             if known.overlap(start, mention.end):
                 # More of an address that a rule found.
                 spans.append(Span(start, mention.end, "ADDRESS", _MODEL_RULE))

@@ -25,6 +25,10 @@ _NO_TRADE = frozenset("该本贵各的与和向对由将为在至是，。；、
 _NO_END = frozenset("政区房家长商址法级")
 _MASKED = re.compile(r"某|×|[XxＸ]{2}|[*＊]")
 _PLACE = re.compile(rf"[{_HAN}]{{2,8}}?(?:省|市|区|县|镇|乡|州)")
+# A date, an amount or an article ends before a name.
+_FACT = re.compile(
+    r"(?:[0-9]{4})?年[0-9]{1,2}月(?:[0-9]{1,2}日)?|[0-9](?:万|亿)?元|[0-9][万亿]|第?[一二三四五六七八九十百零]+[条款项]"
+)
 _LEADING = re.compile(rf"[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
 _REGISTERED = "有限"
 _COUNTRY = "中国"
@@ -161,6 +165,8 @@ class OrganisationScanner:
         cut = 0
         for word in self._boundary.finditer(before):
             cut = word.end()
+        for fact in _FACT.finditer(before, cut):
+            cut = fact.end()
         if evidence != "story":
             cut = max(cut, before.rfind("公司") + len("公司")) if "公司" in before else cut
         if not labelled:
@@ -186,7 +192,7 @@ class OrganisationScanner:
             return False
         suffix = next(suffix for suffix in self._suffixes if name.endswith(suffix))
         trade = name.removesuffix(suffix)
-        clause = self._single.search(trade) or self._boundary.search(trade)
+        clause = self._single.search(trade) or self._boundary.search(trade) or _FACT.search(trade)
         return len(trade) > 1 and not (clause or self._generic.match(trade) or self._placeholder.search(trade))
 
     def _is_generic_company(self, name: str) -> bool:

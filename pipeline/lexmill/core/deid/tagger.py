@@ -269,7 +269,7 @@ class Tagger:
                 weights, transitions = arrays["weights"], arrays["transitions"]
                 self._scale = float(arrays["scale"])
                 surnames = str(arrays["surnames"])
-        except (OSError, KeyError, ValueError) as error:
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
             raise ValueError("the names model is damaged; train it again with scripts/train_names.py") from error
         self.digest = hashlib.sha256(data).hexdigest()
         self._shift = 64 - int(weights.shape[0]).bit_length() + 1
