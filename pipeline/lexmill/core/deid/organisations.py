@@ -29,7 +29,7 @@ _PLACE = re.compile(rf"[{_HAN}]{{2,8}}?(?:省|市|区|县|镇|乡|州)")
 _FACT = re.compile(
     r"(?:[0-9]{4})?年[0-9]{1,2}月(?:[0-9]{1,2}日)?|[0-9](?:万|亿)?元|[0-9][万亿]|第?[一二三四五六七八九十百零]+[条款项]"
 )
-_LEADING = re.compile(rf"[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
+_LEADING = re.compile(rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
 _REGISTERED = "有限"
 _COUNTRY = "中国"
 # What stands left of a name that is masked or left out in part: 中国××实业有限公司.
