@@ -108,16 +108,13 @@ class OrganisationScanner:
             if not zones.overlap(start, end):
                 full.setdefault(name, self._kinds[suffix])
                 ends.add(end)
-        for mention in mentions if evidence == "story" else ():
-            name = text[mention.start : mention.end]
-            if (
-                mention.label == "ORGANISATION"
-                and mention.margin > _SURE
-                and name not in full
-                and name not in names
-                and self.is_trade_name(name)
-                and not zones.overlap(mention.start, mention.end)
-            ):
+        tried = set(full)
+        for start, end, label, margin in mentions if evidence == "story" else ():
+            if label != "ORGANISATION" or margin <= _SURE or text[start:end] in tried or zones.overlap(start, end):
+                continue
+            name = text[start:end]
+            tried.add(name)
+            if self.is_trade_name(name):
                 names[name] = _Kind(_MODEL_RULE, self.kind(name).entity)
         for match in self._short.finditer(text):
             name = match["name"]
