@@ -583,9 +583,9 @@ class PersonScanner:
         spans = []
         for index, start, end in mentions:
             # Two characters may stand in the name of a court (高明区人民法院) by chance, three hardly do.
-            if index in words or (end - start < 3 and zones.overlap(start, end)):
-                continue
             evidence = names[keys[index]]
+            if index in words or ((end - start < 3 or not evidence.ruled) and zones.overlap(start, end)):
+                continue
             entity = "ORGANISATION" if index in companies else "PERSON"
             spans.append(PersonSpan(start, end, entity, evidence.rule, evidence.role))
         return spans
