@@ -27,7 +27,7 @@ from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from lexmill.jobs.resources import load_tokenizer
 from lexmill.store import files, lock
 from lexmill.store.stages import discard_damaged
-from lexmill.store.workspace import Workspace
+from lexmill.store.workspace import RELEASE, Workspace
 
 log = structlog.get_logger()
 
@@ -138,6 +138,8 @@ def _stages(job: Job, until: str) -> Manifests:
                         )
                 if name == until:
                     break
+            if job.config.dedup.history and until == RELEASE:
+                dedup.publish(job, manifests["ingest"])
         except DamagedInput as error:
             log.warning("a finished part is damaged: it is made again", reason=str(error))
             _discard(job.workspace)

@@ -5,7 +5,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -137,11 +137,25 @@ def read_json(path: Path) -> Any:
 
 
 @contextmanager
-def parquet(path: Path, schema: pa.Schema, mode: int = 0o600) -> Iterator[tuple[pq.ParquetWriter, _Hashing]]:
-    """Open an atomic Parquet file (zstd 3, plain encoding) for row groups of ``schema``."""
+def parquet(
+    path: Path,
+    schema: pa.Schema,
+    mode: int = 0o600,
+    *,
+    compression: Mapping[str, str] | None = None,
+    encoding: Mapping[str, str] | None = None,
+) -> Iterator[tuple[pq.ParquetWriter, _Hashing]]:
+    """Open an atomic Parquet file (zstd and plain, where none is named for a column) for row groups of ``schema``."""
     with (
         atomic(path, mode) as out,
-        pq.ParquetWriter(out, schema, compression="zstd", compression_level=3, use_dictionary=False) as writer,
+        pq.ParquetWriter(
+            out,
+            schema,
+            compression=dict(compression) if compression else "zstd",
+            compression_level=None if compression else 3,
+            use_dictionary=False,
+            column_encoding=dict(encoding) if encoding else None,
+        ) as writer,
     ):
         yield writer, out
 
