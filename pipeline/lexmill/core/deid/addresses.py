@@ -1,7 +1,7 @@
 """Addresses: province, city and county stay (法释〔2016〕19号 art. 11 (1)), the rest is masked."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 
@@ -42,8 +42,11 @@ _SEX = re.compile(r"[，,（( ][男女](?![\u4e00-\u9fa5])")
 _LEFT = re.compile(f"[^{_HAN}0-9A-Za-z]|[在于到至从的将与和经由往向对是为有住给把被]|位于|来到|前往")
 
 
-def _joined(spans: list[Span]) -> list[Span]:
-    """Sorted spans; those that overlap become one, named as the first that a rule found."""
+_DATE = re.compile("[12][0-9]{3}年[0-9]{1,2}月[0-9]{1,2}日")
+
+
+def _joined(text: str, spans: list[Span]) -> list[Span]:
+    """Sorted spans; those that overlap become one, named as the first that a rule found; dates inside stay."""
     joined: list[Span] = []
     for span in sorted(spans):
         if joined and span.start < joined[-1].end:
@@ -51,7 +54,17 @@ def _joined(spans: list[Span]) -> list[Span]:
             joined[-1] = name._replace(start=joined[-1].start, end=max(joined[-1].end, span.end))
         else:
             joined.append(span)
-    return joined
+    return [piece for span in joined for piece in _without_dates(text, span)]
+
+
+def _without_dates(text: str, span: Span) -> Iterator[Span]:
+    """The pieces of ``span`` before, between and after the dates in it; a piece tells of a place by a figure or a unit."""
+    start = span.start
+    dates = [*(date.span() for date in _DATE.finditer(text, span.start, span.end)), (span.end, span.end)]
+    for low, high in dates:
+        if len(dates) == 1 or _DIGIT.search(text, start, low) or _UNIT.search(text, start, low):
+            yield span._replace(start=start, end=low)
+        start = high
 
 
 class AddressScanner:
@@ -125,7 +138,7 @@ class AddressScanner:
             elif mention.margin > _SURE and not text[start].isdigit() and _HOME.search(text, start, mention.end):
                 entity = "ORG_ADDRESS" if self._seat.search(text, max(0, start - _SEAT_REACH), start) else "ADDRESS"
                 self._add(text, start, mention.end, _MODEL_RULE, entity, zones, spans)
-        return _joined(spans)
+        return _joined(text, spans)
 
     @staticmethod
     def _entity(text: str, cue: int, table: Address) -> str:

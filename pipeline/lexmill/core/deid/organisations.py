@@ -112,6 +112,9 @@ class OrganisationScanner:
         for start, end, label, margin in mentions if evidence == "story" else ():
             if label != "ORGANISATION" or margin <= _SURE or text[start:end] in tried or zones.overlap(start, end):
                 continue
+            # The unit of an amount begins no name.
+            if text[start] == "元" and text[start - 1 : start].isdigit():
+                start += 1
             name = text[start:end]
             tried.add(name)
             if self.is_trade_name(name):

@@ -16,7 +16,17 @@ from lexmill.schema import DOC_TYPES
 
 _Found = Iterator[tuple[int, int, str]]
 # Lists whose words are run together: every character is one.
-_CHARACTER_LISTS = ("surname", "weak_surname", "rare_surname", "non_name", "never_name", "beside", "org_verb", "transliteration")
+_CHARACTER_LISTS = (
+    "surname",
+    "weak_surname",
+    "rare_surname",
+    "non_name",
+    "never_name",
+    "nobody_part",
+    "beside",
+    "org_verb",
+    "transliteration",
+)
 _ROLES: tuple[PersonRole, ...] = ("party", "agent", "lawyer", "official", "mention", "protected")
 
 

@@ -24,6 +24,8 @@ LexiconName = Literal[
     "non_name",  # characters that no given name holds
     "never_name",  # of these, such as no full name holds either
     "not_a_name",  # words that begin like a name
+    "nobody",  # what the model takes for a person and is none
+    "nobody_part",  # characters of such
     "name_part",  # morphemes of two and three characters: two of them in a row are a Tibetan, Mongolian, Uyghur or Yi name
     "transliteration",  # characters that write foreign names
     "act",  # words that say what a person does: one may stand right after a name
