@@ -19,13 +19,13 @@ from lexmill.cluster import memory_limit, open_client, worker_count
 from lexmill.config import Config
 from lexmill.core.ruleset import RuleSet
 from lexmill.errors import ConfigError
-from lexmill.jobs import dedup, deidentify, filter, ingest, release, tokenize
+from lexmill.jobs import decontaminate, dedup, deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, Runner
 from lexmill.jobs.progress import Progress
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from lexmill.jobs.resources import load_tokenizer
-from lexmill.store import files, lock
+from lexmill.store import benchmarks, files, lock
 from lexmill.store.stages import discard_damaged
 from lexmill.store.workspace import RELEASE, Workspace
 
@@ -37,7 +37,8 @@ Manifests = dict[str, dict[str, Any]]
 STAGES: dict[str, Callable[[Job, Manifests], dict[str, Any]]] = {
     "ingest": lambda job, _: ingest.run(job),
     "dedup": lambda job, done: dedup.run(job, done["ingest"]),
-    "deidentify": lambda job, done: deidentify.run(job, done["dedup"]),
+    "decontaminate": lambda job, done: decontaminate.run(job, done["dedup"]),
+    "deidentify": lambda job, done: deidentify.run(job, done["decontaminate"]),
     "filter": lambda job, done: filter.run(job, done["deidentify"]),
     "tokenize": lambda job, done: tokenize.run(job, done["filter"]),
     "release": lambda job, done: release.run(job, done),
@@ -89,6 +90,7 @@ def check_settings(config: Config, rule_set: RuleSet) -> None:
         lambda: load_tokenizer(config),
         lambda: memory_limit(config.cluster),
         lambda: load_recognizers(recognizer_key(config)),
+        lambda: benchmarks.check([config.resolve(path) for path in config.decontaminate.benchmarks], config.decontaminate.fields),
     ):
         try:
             check()
