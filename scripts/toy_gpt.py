@@ -3,8 +3,8 @@
     scripts/toy_gpt.py RELEASE CONFIG [--steps 300] [--plot FILE.png]
 
 Needs ``pip install lexmill[torch]``. The last shard is held out: a document stands in one shard only, so none of its documents is
-in the others, and they are left out of the raw text too (their copies are not: raw text is what it is). Both models begin from the
-same weights and see batches of the same size; the vocabulary is the tokens that are most frequent in both.
+in the others, and they are left out of the raw text too (their copies are not: raw text is what it is). Both models begin from
+the same weights and see batches of the same size; the vocabulary is the tokens that are most frequent in both.
 """
 
 import argparse
@@ -30,7 +30,7 @@ WIDTH = 128
 BATCH = 16
 
 
-class Gpt(nn.Module):
+class Gpt(nn.Module):  # type: ignore[misc]  # torch is not among what is checked
     """Two pre-norm transformer layers over learned positions; logits are those of the tied embedding."""
 
     def __init__(self) -> None:
