@@ -10,8 +10,9 @@ import tldextract
 
 from lexmill.core.deid.detector import Detector
 from lexmill.errors import ConfigError, GateError, StoppedError
-from lexmill.jobs import dedup, deidentify, ingest
+from lexmill.jobs import decontaminate, dedup, deidentify, ingest
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key
+from lexmill.jobs.resources import load_tagger
 from tests.jobs.conftest import MakeJob
 
 MODULE = """
@@ -68,13 +69,13 @@ def test_they_are_masked_to_the_end_and_their_code_counts(make_job: MakeJob, tmp
         {"id": "1", "question": "合同上盖的是印鉴BCDE，有效吗？", "answer": "写信给 mail+tag!x@example.com ，印鉴BCDE也要核对。"}
     ]
     job = make_job("a", records, chosen)
-    done = deidentify.run(job, dedup.run(job, ingest.run(job)))
+    done = deidentify.run(job, decontaminate.run(job, dedup.run(job, ingest.run(job))))
     (text,) = pq.read_table(job.workspace.stage("deidentify").part(0))["text"].to_pylist()
     assert [mark for mark in ("BCDE", "mail", "tag") if mark in text] == []
     assert done["tallies"]["masked.SEAL"] == 2
     assert done["tallies"]["masked.EMAIL_ADDRESS"] == 1
     before = recognizer_key(job.config)
-    assert deidentify.run(job, dedup.run(job, ingest.run(job)))["fingerprint"] == done["fingerprint"]
+    assert deidentify.run(job, decontaminate.run(job, dedup.run(job, ingest.run(job))))["fingerprint"] == done["fingerprint"]
     write(tmp_path / "a", beside, 'FORM = "印鉴[A-Z]{5}"\n')
     assert recognizer_key(job.config).digest != before.digest
     with pytest.raises(StoppedError, match="changed"):
@@ -93,7 +94,7 @@ def test_nothing_is_downloaded(
     monkeypatch.setattr("socket.socket.connect", refuse)
     monkeypatch.setattr("socket.getaddrinfo", refuse)
     (mail,) = load_recognizers(recognizer_key(job.config))
-    detector = Detector(job.rules.deid, "train-strict", (mail,))
+    detector = Detector(job.rules.deid, "train-strict", load_tagger(), (mail,))
     assert detector.detect("(a!b@example.co.uk)", "auto")[0].entity == "EMAIL_ADDRESS"
     assert mail.analyze("a@example.notadomain", ["EMAIL_ADDRESS"]) == []
     assert tldextract.tldextract.TLD_EXTRACTOR.suffix_list_urls == ()
@@ -128,5 +129,5 @@ def test_a_recogniser_that_fails_everywhere_stops_the_run(make_job: MakeJob, tmp
         out.write("\nSeal.seconds = 0.05\n")
     job = make_job("e", [{"id": "1", "question": "问" * 60, "answer": "答" * 20}], f'deidentify.recognizers=["{beside[0]}:Seal"]')
     with pytest.raises(GateError, match="deidentify"):
-        deidentify.run(job, dedup.run(job, ingest.run(job)))
+        deidentify.run(job, decontaminate.run(job, dedup.run(job, ingest.run(job))))
     assert pq.read_table(job.workspace.stage("deidentify").ledger(0))["rule"].to_pylist() == ["deid.detector_failed"]

@@ -10,7 +10,7 @@ import pytest
 
 from lexmill.config import Config
 from lexmill.errors import GateError
-from lexmill.jobs import dedup, deidentify, filter, ingest, release, tokenize
+from lexmill.jobs import decontaminate, dedup, deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput
 from lexmill.schema import TOKENS
@@ -31,7 +31,8 @@ PLANTED = f"问：登记的身份证号是{ID_CARD}，需要变更吗？{article
 def stages(job: Job) -> dict[str, dict[str, Any]]:
     done: dict[str, dict[str, Any]] = {"ingest": ingest.run(job)}
     done["dedup"] = dedup.run(job, done["ingest"])
-    done["deidentify"] = deidentify.run(job, done["dedup"])
+    done["decontaminate"] = decontaminate.run(job, done["dedup"])
+    done["deidentify"] = deidentify.run(job, done["decontaminate"])
     done["filter"] = filter.run(job, done["deidentify"])
     done["tokenize"] = tokenize.run(job, done["filter"])
     return done
@@ -68,7 +69,7 @@ def test_what_is_published_is_what_the_manifest_says(make_job: MakeJob) -> None:
     for entry in [*body["shards"], *body["text"]]:
         assert file_digest(folder / entry["path"]) == entry["sha256"]
         assert pq.read_metadata(folder / entry["path"]).num_rows == entry["rows"]
-    listed = {entry["path"] for entry in [*body["shards"], *body["text"]]} | {"manifest.json"}
+    listed = {entry["path"] for entry in [*body["shards"], *body["text"]]} | {"manifest.json", "mix.json"}
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == listed
     assert pq.read_schema(folder / body["shards"][0]["path"]).equals(TOKENS)
     assert sum(body["tokens"].values()) == sum(shard["tokens"] for shard in body["shards"])

@@ -1,5 +1,6 @@
 """Release: the shards are scanned once more as a trainer would read them, then published; ``latest.json`` is written last."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,21 +11,23 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lexmill.core.deid.residual import find_valid_identifiers
+from lexmill.core.tokens.mixture import plan_epochs
 from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
 from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
-from lexmill.store import files, reviews
+from lexmill.store import benchmarks, files, reviews
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest
 from lexmill.store.stages import Receipt, StageFolder, Target
 
 ROW_GROUP = 256  # sequences decoded at a time
 _SCAN = pa.schema([("doc_id_low63", pa.int64()), ("kind", pa.string())])
+# What the tokens that stand for no text are counted as when documents are tokenised.
+UNKNOWN = "tokenizer.unknown"
 UNPACKED = "documents"  # where the shards with a document a row stand
 _SUMS = ("documents", "tokens", "headings", "sequences", "padding", "cut")
-PUBLIC = 0o644
 IMMUTABLE = 0o444  # what is published is never changed in place
 
 
@@ -47,6 +50,7 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         {"path": f"text/{entry['name']}", **{name: entry[name] for name in ("sha256", "bytes", "rows")}}
         for entry in manifests["filter"]["parts"]
     ]
+    mix = _mix(job, tokenized, manifests["filter"])
     body = {
         "lexmill": job.runner.version,
         "policy": job.config.deidentify.policy if job.config.deidentify.enabled else None,
@@ -57,6 +61,9 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             "eos_id": tokenizer.eos_id,
             "pad_id": tokenizer.pad_id,
             "bos_id": tokenizer.bos_id if job.config.tokenize.bos else None,
+            # Of the text before the mixture: tokens that stand for text which the vocabulary has none for.
+            "unknown_tokens": _scattered(job)["tallies"].get(UNKNOWN, 0),
+            "unknown_share": round(_scattered(job)["tallies"].get(UNKNOWN, 0) / max(1, sum(_pool(job).values())), 9),
         },
         "rules": dict(job.rules.digests),
         "review": review,
@@ -67,20 +74,35 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             name: {"fingerprint": manifest["fingerprint"], "counts": manifest["counts"], "tallies": manifest["tallies"]}
             for name, manifest in manifests.items()
         },
-        "tokens": _tokens(job),
+        "benchmarks": _benchmarks(job, manifests["decontaminate"]),
+        "tokens": {group: row["tokens"] for group, row in mix["groups"].items()},
         "windows": _windows(shards),
         "shards": shards,
         "text": texts,
     }
+    body["mix"] = {"path": "mix.json", "sha256": hashlib.sha256(files.json_bytes(mix)).hexdigest()}
     release = digest(body)[:16]
     body["release"] = release
     folder = job.workspace.releases / release
     if not _is_published(folder, body, [*shards, *texts]):
-        _publish(job, folder, body, shards, texts)
+        _publish(job, folder, body, shards, texts, mix)
     latest = job.workspace.releases / "latest.json"
     if files.read_json(latest) != {"release": release}:
-        files.write_json(latest, {"release": release}, PUBLIC)
+        files.write_json(latest, {"release": release}, files.PUBLIC)
     return body
+
+
+def _benchmarks(job: Job, decontaminated: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The benchmarks that the release is clean of: name and sha256 of each file, its items, and documents that held one."""
+    index = job.workspace.work("decontaminate.index")
+    manifest = index.manifest() if job.config.decontaminate.benchmarks else None
+    if manifest is None:
+        return []
+    found = benchmarks.load_index(index.part(0), manifest["parts"][0]["sha256"]).benchmarks
+    return [
+        {**benchmark._asdict(), "documents": decontaminated["tallies"].get(f"benchmark.{benchmark.name}", 0)}
+        for benchmark in found
+    ]
 
 
 def _reviewed(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -99,13 +121,43 @@ def _reviewed(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"lot": lot, "sha256": digest(decision), **{name: decision[name] for name in ("terms", "core", "bounds", "planted")}}
 
 
-def _tokens(job: Job) -> dict[str, int]:
-    scattered = job.workspace.work("tokenize.scatter").manifest()
+def _scattered(job: Job) -> Mapping[str, Any]:
+    """The manifest of the documents' tokens before they were mixed and packed."""
+    return job.workspace.work("tokenize.scatter").manifest() or {"extra": [], "tallies": {}}
+
+
+def _pool(job: Job) -> dict[str, int]:
+    """Tokens before the mixture, by source/type."""
     tokens: dict[str, int] = {}
-    for extra in scattered["extra"] if scattered else []:
+    for extra in _scattered(job)["extra"]:
         for group, number in extra["tokens_by_group"].items():
             tokens[group] = tokens.get(group, 0) + number
     return dict(sorted(tokens.items()))
+
+
+def _mix(job: Job, tokenized: Mapping[str, Any], filtered: Mapping[str, Any]) -> dict[str, Any]:
+    """What mix.json says: what there was and what is written, copies included, by source/type."""
+    pool = _pool(job)
+    epochs = plan_epochs(pool, job.config.mix)
+    written: dict[str, dict[str, int]] = {group: dict.fromkeys(("docs", "chars", "bytes", "tokens"), 0) for group in pool}
+    for extra in tokenized["extra"]:
+        for group, sums in extra["groups"].items():
+            for unit, number in sums.items():
+                written[group][unit] += number
+    total = max(1, sum(sums["tokens"] for sums in written.values()))
+    return {
+        "settings": job.config.mix.model_dump(mode="json"),
+        "groups": {
+            group: {
+                "pool_docs": filtered["counts"]["out"][group]["docs"],
+                "pool_tokens": tokens,
+                "epochs": round(epochs[group], 6),
+                **written[group],
+                "share": round(written[group]["tokens"] / total, 6),
+            }
+            for group, tokens in pool.items()
+        },
+    }
 
 
 def _windows(shards: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -133,12 +185,21 @@ def _is_published(folder: Path, body: Mapping[str, Any], entries: list[dict[str,
     try:
         if files.read_json(folder / "manifest.json") != body:
             return False
-        return all((folder / entry["path"]).stat().st_size == entry["bytes"] for entry in entries)
+        return file_digest(folder / "mix.json") == body["mix"]["sha256"] and all(
+            (folder / entry["path"]).stat().st_size == entry["bytes"] for entry in entries
+        )
     except (DamagedFile, OSError):
         return False
 
 
-def _publish(job: Job, folder: Path, body: Mapping[str, Any], shards: list[dict[str, Any]], texts: list[dict[str, Any]]) -> None:
+def _publish(
+    job: Job,
+    folder: Path,
+    body: Mapping[str, Any],
+    shards: list[dict[str, Any]],
+    texts: list[dict[str, Any]],
+    mix: Mapping[str, Any],
+) -> None:
     building = folder.with_name(f".{folder.name}.next")
     files.remove(building)
     for stage, entries in (("tokenize", shards), ("filter", texts)):
@@ -149,18 +210,20 @@ def _publish(job: Job, folder: Path, body: Mapping[str, Any], shards: list[dict[
             if file_digest(building / entry["path"]) != entry["sha256"]:
                 raise DamagedInput(f"{stage}/{source.part(number).name} is damaged (its sha256 is not the recorded one)")
             (building / entry["path"]).chmod(IMMUTABLE)
-    files.write_json(building / "manifest.json", body, PUBLIC)
+    files.write_json(building / "mix.json", mix, files.PUBLIC)
+    files.write_json(building / "manifest.json", body, files.PUBLIC)
     files.remove(folder)  # only a damaged one stands here: the name is a digest of what it holds
     building.rename(folder)
     job.runner.timings.setdefault("release", Timing()).tasks += 1
 
 
 def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:
-    fingerprint = digest("scan", code_digest(__name__), tokenizer.digest)
+    masked = next(tuple(table.mask) for table in job.rules.deid.policy if table.name == job.config.deidentify.policy)
+    fingerprint = digest("scan", code_digest(__name__), tokenizer.digest, masked)
     source = job.workspace.stage("tokenize")
     key = tokenizer_key(job.config, tokenizer, "reference")
     tasks = [
-        PartTask(number, digest(fingerprint, entry["sha256"]), (source, entry, key), int(entry["bytes"]))
+        PartTask(number, digest(fingerprint, entry["sha256"]), (source, entry, key, masked), int(entry["bytes"]))
         for number, entry in enumerate(tokenized["parts"])
     ]
     manifest = job.runner.run_stage("release.scan", job.workspace.work("release.scan"), scan_shard, tasks, fingerprint)
@@ -177,13 +240,16 @@ def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:
         )
 
 
-def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], key: TokenizerKey) -> Receipt:
-    """Decode one shard document by document and list what still looks like an identifier with a right check digit."""
+def scan_shard(
+    target: Target, source: StageFolder, entry: Mapping[str, Any], key: TokenizerKey, masked: tuple[str, ...]
+) -> Receipt:
+    """Decode one shard document by document and list what still looks like a valid identifier of a ``masked`` kind."""
     tokenizer = tokenizer_for(key)
     rows: list[dict[str, Any]] = [
         {"doc_id_low63": doc_id, "kind": kind}
         for doc_id, ids in _documents(source.path / str(entry["name"]), str(entry["sha256"]), tokenizer.eos_id)
         for _, _, kind in find_valid_identifiers(tokenizer.decode(ids))
+        if kind in masked
     ]
     kinds: dict[str, int] = {}
     for row in rows:

@@ -5,7 +5,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -120,10 +120,14 @@ def write_bytes(path: Path, data: bytes, mode: int = 0o600) -> str:
     return out.sha256
 
 
+def json_bytes(value: Any) -> bytes:
+    """``value`` as JSON with sorted keys and two-space indents, so that equal values are equal bytes."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
 def write_json(path: Path, value: Any, mode: int = 0o600) -> str:
-    """Write ``value`` as JSON with sorted keys and two-space indents, so that equal values are equal bytes."""
-    data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    return write_bytes(path, data, mode)
+    """Write ``value`` as ``json_bytes`` gives it; returns the file's sha256."""
+    return write_bytes(path, json_bytes(value), mode)
 
 
 def read_json(path: Path) -> Any:
@@ -137,11 +141,25 @@ def read_json(path: Path) -> Any:
 
 
 @contextmanager
-def parquet(path: Path, schema: pa.Schema, mode: int = 0o600) -> Iterator[tuple[pq.ParquetWriter, _Hashing]]:
-    """Open an atomic Parquet file (zstd 3, plain encoding) for row groups of ``schema``."""
+def parquet(
+    path: Path,
+    schema: pa.Schema,
+    mode: int = 0o600,
+    *,
+    compression: Mapping[str, str] | None = None,
+    encoding: Mapping[str, str] | None = None,
+) -> Iterator[tuple[pq.ParquetWriter, _Hashing]]:
+    """Open an atomic Parquet file (zstd and plain, where none is named for a column) for row groups of ``schema``."""
     with (
         atomic(path, mode) as out,
-        pq.ParquetWriter(out, schema, compression="zstd", compression_level=3, use_dictionary=False) as writer,
+        pq.ParquetWriter(
+            out,
+            schema,
+            compression=dict(compression) if compression else "zstd",
+            compression_level=None if compression else 3,
+            use_dictionary=False,
+            column_encoding=dict(encoding) if encoding else None,
+        ) as writer,
     ):
         yield writer, out
 
@@ -199,6 +217,7 @@ def remove(path: Path) -> None:
 
 
 PRIVATE = 0o700
+PUBLIC = 0o644
 
 
 def make_folder(folder: Path, mode: int) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 from lexmill.store.stages import StageFolder
 
 # A document's way; what follows them publishes.
-STAGES = ("ingest", "dedup", "deidentify", "filter", "tokenize")
+STAGES = ("ingest", "dedup", "decontaminate", "deidentify", "filter", "tokenize")
 RELEASE = "release"
 
 
@@ -34,6 +34,11 @@ class Workspace:
     def lineage(self) -> Path:
         """``lineage/<run>``: the only place where doc_id, path and case number meet."""
         return self.root / "lineage" / self.run
+
+    @property
+    def index(self) -> Path:
+        """``index``: the history that runs with ``[dedup] history`` are compared to; it holds raw text."""
+        return self.root / "index"
 
     @property
     def releases(self) -> Path:

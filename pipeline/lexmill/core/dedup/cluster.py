@@ -10,7 +10,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @njit(cache=True, nogil=True)
 def _link(hashes: Any, keys: Any, ordinals: Any, edges: Any) -> int:
-    """Write the stars over entries sorted by hash, key, ordinal; returns the number of edges. Key 0 comes first in a group."""
+    """Write the stars over entries sorted by hash, key, ordinal; returns the number of edges. Key 0 comes first in a group.
+
+    The third column of an edge is 1 where it links two keys.
+    """
     m = 0
     group = 0
     centre = 0
@@ -19,26 +22,27 @@ def _link(hashes: Any, keys: Any, ordinals: Any, edges: Any) -> int:
             group = centre = i
         elif keys[i] != keys[i - 1]:
             centre = i
-            if keys[group] == 0:
-                edges[m, 0] = ordinals[group]
-                edges[m, 1] = ordinals[i]
-                m += 1
+            edges[m, 0] = ordinals[group]
+            edges[m, 1] = ordinals[i]
+            edges[m, 2] = keys[group] != 0
+            m += 1
         else:
             edges[m, 0] = ordinals[centre]
             edges[m, 1] = ordinals[i]
+            edges[m, 2] = 0
             m += 1
     return m
 
 
 def star_edges(hashes: Array, case_keys: Array, ordinals: Array) -> Array:
-    """The edges that equal hashes propose: (m, 2) int64, lesser ordinal first, sorted.
+    """The edges that equal hashes propose: (m, 3) int64, lesser ordinal first, sorted; then 1 where it is between two cases.
 
     ``hashes`` and ``case_keys`` are uint64, ``ordinals`` int64, one entry a document (of one band, or the exact hashes). Within a
     group of equal hashes the documents of one case, and those without a case (key 0), are each linked to the one of least
-    ordinal; the centre of those without is linked to the centre of every case. Two cases are never linked, so that a series of
-    cases on one form makes no edge. A group of n makes at most n - 1 edges.
+    ordinal; the centre of those without is linked to the centre of every case. Where all have a case, the centre of the first is
+    linked to that of every other by an edge that proposes a family, not a copy. A group of n makes n - 1 edges.
     """
-    order = np.argsort(hashes)
+    order = np.argsort(hashes, kind="stable")  # the parts are sorted each, so this merges them
     sorted_hashes = hashes[order]
     # Most entries stand alone: only the others need the full sort.
     same = sorted_hashes[1:] == sorted_hashes[:-1]
@@ -47,9 +51,10 @@ def star_edges(hashes: Array, case_keys: Array, ordinals: Array) -> Array:
     shared[:-1] |= same
     rows = order[shared]
     rows = rows[np.lexsort((ordinals[rows], case_keys[rows], hashes[rows]))]
-    edges = np.empty((rows.size, 2), np.int64)
+    edges = np.empty((rows.size, 3), np.int64)
     m = _link(hashes[rows], case_keys[rows], ordinals[rows], edges)
-    edges = np.sort(edges[:m], axis=1)
+    edges = edges[:m]
+    edges[:, :2].sort(axis=1)
     return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
@@ -62,10 +67,12 @@ def _find(parents: Any, node: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _unite(left: Any, right: Any, parents: Any) -> None:
+def _unite(left: Any, right: Any, first: int, parents: Any, linked: Any) -> None:
     for i in range(left.size):
-        a = _find(parents, left[i])
-        b = _find(parents, right[i])
+        a, b = left[i] - first, right[i] - first
+        linked[a] = linked[b] = True
+        a = _find(parents, a)
+        b = _find(parents, b)
         if a < b:
             parents[b] = a
         else:
@@ -74,13 +81,52 @@ def _unite(left: Any, right: Any, parents: Any) -> None:
         parents[node] = parents[parents[node]]  # a parent is never greater than its child, so it is a root by now
 
 
-def components(edges: Array) -> tuple[Array, Array]:
-    """The connected components of (m, 2) int64 edges: the ordinals that occur, sorted, and the least of each one's component.
+def components(left: Array, right: Array) -> tuple[Array, Array]:
+    """The connected components of edges (int64 ordinals): those that occur, sorted, and the least of each one's component.
 
-    Union-find on numbers of 32 bits: 4 bytes a node beside the edges.
+    Union-find over all ordinals from the least to the greatest, which must be fewer than 2^31: 5 bytes each.
     """
-    nodes, inverse = np.unique(edges.ravel(), return_inverse=True)
-    pairs = inverse.astype(np.int32).reshape(-1, 2)
-    parents = np.arange(nodes.size, dtype=np.int32)
-    _unite(pairs[:, 0], pairs[:, 1], parents)
-    return nodes, nodes[parents]
+    if not left.size:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    first = int(min(left.min(), right.min()))
+    size = int(max(left.max(), right.max())) - first + 1
+    parents, linked = np.arange(size, dtype=np.int32), np.zeros(size, np.bool_)
+    _unite(left, right, first, parents, linked)
+    nodes = np.flatnonzero(linked)
+    return nodes + first, parents[nodes].astype(np.int64) + first
+
+
+@njit(cache=True, nogil=True)
+def _settle(values: Any, order: Any) -> None:
+    start = 0
+    for i in range(1, order.size + 1):
+        if i == order.size or values[i] != values[start]:
+            if i - start > 1:
+                order[start:i].sort()
+            start = i
+
+
+def sorted_order(values: Array) -> tuple[Array, Array]:
+    """The order that sorts values, equal ones by place, and the sorted values.
+
+    As a stable sort gives them, in less time where few are equal.
+    """
+    order = np.argsort(values)
+    found = values[order]
+    _settle(found, order)
+    return order, found
+
+
+def count_hot(hashes: Array, most: int) -> int:
+    """How many buckets (equal hashes) hold more than ``most`` documents."""
+    found = np.sort(hashes, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], found[1:] != found[:-1], [True]])) if found.size else np.empty(0, np.int64)
+    return int(np.count_nonzero(np.diff(starts) > most))
+
+
+def distinct(values: Array) -> Array:
+    """The values without repeats, sorted; ``np.unique`` hashes first, which takes ten times as long where most differ."""
+    found = np.sort(values)
+    first = np.ones(found.size, np.bool_)
+    np.not_equal(found[1:], found[:-1], out=first[1:])
+    return found[first]
