@@ -1,51 +1,104 @@
 """Release: the shards are scanned once more as a trainer would read them, then published; ``latest.json`` is written last."""
 
-from collections.abc import Iterator, Mapping
+import datetime
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lexmill.core.deid.residual import find_valid_identifiers
+from lexmill.core.release.body import SHARD_COUNTS, compose, named
+from lexmill.core.release.card import render
+from lexmill.core.release.croissant import metadata
 from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
-from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
-from lexmill.store import files
+from lexmill.jobs.resources import CLASSIFIER, TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
 from lexmill.store.files import DamagedFile
-from lexmill.store.fingerprint import code_digest, digest, file_digest
-from lexmill.store.stages import Receipt, StageFolder, Target
+from lexmill.store.fingerprint import code_digest, digest, file_digest, installed_versions
+from lexmill.store.releases import DataFile, Releases, published_on
+from lexmill.store.stages import Receipt, StageFolder, Target, part_name
 
 ROW_GROUP = 256  # sequences decoded at a time
 _SCAN = pa.schema([("doc_id_low63", pa.int64()), ("kind", pa.string())])
-PUBLIC = 0o644
-IMMUTABLE = 0o444  # what is published is never changed in place
+_TEMPLATES = Path(__file__).parent.parent / "templates"
+CARDS = ("DATACARD.md", "DATACARD.zh.md")
+
+# What of the run file shapes no byte of a release, or stands in it in words.
+_NOT_HASHED = {"version", "workspace", "run", "rules", "source", "cluster", "path"}
 
 
-def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Scan the shards and publish them; returns the release's manifest. Raises GateError where an identifier survived."""
+@dataclass(frozen=True)
+class ShardSet:
+    """A shard set: its entry in a manifest, and its files with their bytes and entries."""
+
+    entry: Mapping[str, Any]
+    shards: Sequence[DataFile]
+    texts: Sequence[DataFile]
+
+
+def run(
+    job: Job, manifests: Mapping[str, Mapping[str, Any]], earlier: Sequence[ShardSet] = (), parent: str | None = None
+) -> dict[str, Any]:
+    """Scan the shards and publish them after those of ``earlier`` sets; returns the release's manifest.
+
+    Raises GateError where an identifier survived.
+    """
     tokenizer = load_tokenizer(job.config)
-    tokenized = manifests["tokenize"]
     if job.config.deidentify.enabled:
-        _scan(job, tokenized, tokenizer)
-    shards = [
+        _scan(job, manifests["tokenize"], tokenizer)
+    return publish(job, [*earlier, _own_set(job, manifests, tokenizer)], parent)
+
+
+def publish(job: Job, sets: Sequence[ShardSet], parent: str | None) -> dict[str, Any]:
+    """Publish a release of these sets and let ``latest.json`` name it; returns its manifest."""
+    data = [file for one in sets for file in one.shards], [file for one in sets for file in one.texts]
+    shards, texts = ([dict(file.entry) for file in some] for some in data)
+    body = compose(job.runner.version, parent, [one.entry for one in sets], shards, texts)
+    body["release"] = digest(body)[:16]
+    releases = Releases(job.workspace.releases)
+    today = datetime.date.today()
+    folder = releases.find(body["release"])
+    if folder is None or not releases.is_whole(folder, body):
+        date = published_on(folder) if folder else today.isoformat()
+        pages = {
+            f"{name}": render((_TEMPLATES / f"{name}.j2").read_text(encoding="utf-8"), body, date).encode() for name in CARDS
+        }
+        pages["croissant.json"] = orjson.dumps(metadata(body, date), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        try:
+            folder = releases.publish(body, [*data[0], *data[1]], pages, today)
+        except DamagedFile as error:
+            raise DamagedInput(str(error)) from None
+        job.runner.timings.setdefault("release", Timing()).tasks += 1
+    releases.point_to(folder)
+    return body
+
+
+def _own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]], tokenizer: Tokenizer) -> ShardSet:
+    """The set that this run made."""
+    tokenized, filtered = manifests["tokenize"], manifests["filter"]
+    shards: list[dict[str, Any]] = [
         {
             "path": f"tokens/{extra['seq_len']}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
             **{name: entry[name] for name in ("sha256", "bytes", "rows")},
-            **{name: extra[name] for name in ("seq_len", "documents", "tokens", "sequences", "padding", "cut")},
+            **{name: extra[name] for name in ("seq_len", *SHARD_COUNTS)},
         }
         for entry, extra in zip(tokenized["parts"], tokenized["extra"], strict=True)
     ]
     texts = [
         {"path": f"text/{entry['name']}", **{name: entry[name] for name in ("sha256", "bytes", "rows")}}
-        for entry in manifests["filter"]["parts"]
+        for entry in filtered["parts"]
     ]
-    body = {
-        "lexmill": job.runner.version,
+    config = job.config.model_dump(mode="json")
+    about: dict[str, Any] = {
         "policy": job.config.deidentify.policy if job.config.deidentify.enabled else None,
         "tokenizer": {
             "name": Path(tokenizer.name).name,
@@ -56,26 +109,48 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             "bos_id": tokenizer.bos_id if job.config.tokenize.bos else None,
         },
         "rules": dict(job.rules.digests),
+        "models": {path.name: file_digest(path) for path in sorted(CLASSIFIER.parent.glob("*.bin"))},
+        "config": {section: digest(value) for section, value in config.items() if section not in _NOT_HASHED},
+        "code": {stage: code_digest(f"lexmill.jobs.{stage}") for stage in manifests},
+        "versions": {"python": platform.python_version(), **installed_versions("lexmill")},
         "sources": {
             source.name: {"doc_type": source.doc_type, **source.card.model_dump(mode="json")} for source in job.config.source
         },
+        "inputs": _inputs(job, manifests["ingest"]),
         "stages": {
             name: {"fingerprint": manifest["fingerprint"], "counts": manifest["counts"], "tallies": manifest["tallies"]}
             for name, manifest in manifests.items()
         },
         "tokens": _tokens(job),
-        "shards": shards,
-        "text": texts,
     }
-    release = digest(body)[:16]
-    body["release"] = release
-    folder = job.workspace.releases / release
-    if not _is_published(folder, body, [*shards, *texts]):
-        _publish(job, folder, body, shards, texts)
-    latest = job.workspace.releases / "latest.json"
-    if files.read_json(latest) != {"release": release}:
-        files.write_json(latest, {"release": release}, PUBLIC)
-    return body
+    set_id = digest(about, shards, texts)[:12]
+    return ShardSet(
+        {"set": set_id, **about},
+        [DataFile(job.workspace.stage("tokenize").part(n), entry) for n, entry in enumerate(named(set_id, shards))],
+        [DataFile(job.workspace.stage("filter").part(n), entry) for n, entry in enumerate(named(set_id, texts))],
+    )
+
+
+def _inputs(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
+    """By source: raw files that gave a record, records, and a digest over the content of its parts."""
+    files_of: dict[str, set[int]] = {}
+    parts_of: dict[str, set[int]] = {}
+    for number in range(len(ingested["parts"])):
+        rows = pq.read_table(job.workspace.lineage / part_name(number), columns=["source", "file_number"], use_threads=False)
+        for row in rows.group_by(["source", "file_number"]).aggregate([]).to_pylist():
+            files_of.setdefault(row["source"], set()).add(row["file_number"])
+            parts_of.setdefault(row["source"], set()).add(number)
+    came: dict[str, int] = {}
+    for group, units in ingested["counts"].get("in", {}).items():
+        came[group.rpartition("/")[0]] = came.get(group.rpartition("/")[0], 0) + units["docs"]
+    return {
+        source: {
+            "files": len(numbers),
+            "docs": came.get(source, 0),
+            "sha256": digest([ingested["parts"][number]["fingerprint"] for number in sorted(parts_of[source])]),
+        }
+        for source, numbers in sorted(files_of.items())
+    }
 
 
 def _tokens(job: Job) -> dict[str, int]:
@@ -85,33 +160,6 @@ def _tokens(job: Job) -> dict[str, int]:
         for group, number in extra["tokens_by_group"].items():
             tokens[group] = tokens.get(group, 0) + number
     return dict(sorted(tokens.items()))
-
-
-def _is_published(folder: Path, body: Mapping[str, Any], entries: list[dict[str, Any]]) -> bool:
-    """Whether a release stands there with the same manifest and all its files in full length."""
-    try:
-        if files.read_json(folder / "manifest.json") != body:
-            return False
-        return all((folder / entry["path"]).stat().st_size == entry["bytes"] for entry in entries)
-    except (DamagedFile, OSError):
-        return False
-
-
-def _publish(job: Job, folder: Path, body: Mapping[str, Any], shards: list[dict[str, Any]], texts: list[dict[str, Any]]) -> None:
-    building = folder.with_name(f".{folder.name}.next")
-    files.remove(building)
-    for stage, entries in (("tokenize", shards), ("filter", texts)):
-        source = job.workspace.stage(stage)
-        for number, entry in enumerate(entries):
-            # The stage's own file may be the same one; its folder keeps it private.
-            files.copy(source.part(number), building / entry["path"])
-            if file_digest(building / entry["path"]) != entry["sha256"]:
-                raise DamagedInput(f"{stage}/{source.part(number).name} is damaged (its sha256 is not the recorded one)")
-            (building / entry["path"]).chmod(IMMUTABLE)
-    files.write_json(building / "manifest.json", body, PUBLIC)
-    files.remove(folder)  # only a damaged one stands here: the name is a digest of what it holds
-    building.rename(folder)
-    job.runner.timings.setdefault("release", Timing()).tasks += 1
 
 
 def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:

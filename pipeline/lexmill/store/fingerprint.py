@@ -61,8 +61,8 @@ def _distributions() -> dict[str, list[str]]:
     return {name: list(found) for name, found in importlib.metadata.packages_distributions().items()}
 
 
-def _with_requirements(names: set[str]) -> dict[str, str]:
-    """Installed versions of distributions and of all that they require."""
+def installed_versions(*names: str) -> dict[str, str]:
+    """Installed versions of distributions and of all that they require, by name."""
     versions: dict[str, str] = {}
     waiting = sorted(names)
     while waiting:
@@ -77,7 +77,7 @@ def _with_requirements(names: set[str]) -> dict[str, str]:
         for requirement in found.requires or ():
             if "extra ==" not in requirement:
                 waiting.append(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
-    return versions
+    return dict(sorted(versions.items()))
 
 
 @cache
@@ -95,4 +95,4 @@ def code_digest(module: str) -> str:
         foreign |= others
     installed = _distributions()
     names = {distribution for top in foreign for distribution in installed.get(top, [])}
-    return digest(seen, _with_requirements(names))
+    return digest(seen, installed_versions(*names))

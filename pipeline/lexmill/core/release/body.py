@@ -1,0 +1,61 @@
+"""The body of a release's manifest: shard sets that never change, and the totals over them.
+
+A *set* is what one run added: its shards, its de-identified text, and what both were made from. A release lists one set or many;
+a night adds its own to those of its parent. Totals are functions of the sets, so that ``lexmill verify`` can draw them up again.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Entry = dict[str, Any]
+
+SHARD_COUNTS = ("documents", "tokens", "sequences", "padding", "cut")
+
+
+def named(set_id: str, entries: Sequence[Mapping[str, Any]]) -> list[Entry]:
+    """The entries of a set's files with the set's name in their paths, so that the sets of a release lie side by side."""
+    found = []
+    for entry in entries:
+        folder, _, name = str(entry["path"]).rpartition("/")
+        found.append({**entry, "path": f"{folder}/{set_id}-{name}", "set": set_id})
+    return found
+
+
+def totals(sets: Sequence[Mapping[str, Any]], shards: Sequence[Mapping[str, Any]], texts: Sequence[Mapping[str, Any]]) -> Entry:
+    """Documents, tokens by ``source/type``, and what each window length holds, over all sets."""
+    tokens: dict[str, int] = {}
+    for one in sets:
+        for group, number in one["tokens"].items():
+            tokens[group] = tokens.get(group, 0) + number
+    windows = {}
+    for seq_len in sorted({int(shard["seq_len"]) for shard in shards}):
+        mine = [shard for shard in shards if shard["seq_len"] == seq_len]
+        windows[str(seq_len)] = {"shards": len(mine), **{name: sum(int(shard[name]) for shard in mine) for name in SHARD_COUNTS}}
+    return {"documents": sum(int(text["rows"]) for text in texts), "tokens": dict(sorted(tokens.items())), "windows": windows}
+
+
+def compose(
+    version: str,
+    parent: str | None,
+    sets: Sequence[Mapping[str, Any]],
+    shards: Sequence[Mapping[str, Any]],
+    texts: Sequence[Mapping[str, Any]],
+) -> Entry:
+    """The manifest's body without its name; of sources that several sets have, the newest card stands."""
+    newest = sets[-1]
+    sources: dict[str, Any] = {}
+    for one in sets:
+        sources |= one["sources"]
+    whole = totals(sets, shards, texts)
+    return {
+        "lexmill": version,
+        "parent": parent,
+        "policy": newest["policy"],
+        "tokenizer": newest["tokenizer"],
+        "sources": dict(sorted(sources.items())),
+        "tokens": whole["tokens"],
+        "totals": {"documents": whole["documents"], "windows": whole["windows"]},
+        "sets": list(sets),
+        "shards": list(shards),
+        "text": list(texts),
+    }

@@ -1,0 +1,139 @@
+"""The proof of a release: every file by its digest, every count by counting again, the manifest against itself and its files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lexmill.core.release.body import SHARD_COUNTS, compose
+from lexmill.core.tokens.ids import low63
+from lexmill.schema import DOCUMENT_JUDGED, TOKENS
+from lexmill.store.files import DamagedFile
+from lexmill.store.fingerprint import digest, file_digest
+from lexmill.store.releases import MANIFEST, SUMS, WITHDRAWN, Releases, read_manifest, read_sums
+from lexmill.store.stages import imbalance
+
+_BALANCED = ("ingest", "dedup", "decontaminate", "deidentify", "filter")
+
+
+def verify(folder: Path) -> list[str]:
+    """Faults of the release in ``folder``, each a line that names a file or a count; empty when all is proven.
+
+    Of a release whose data was deleted (``withdrawn.json``) it proves that none of the files listed is left. Raises InputError
+    where there is no release.
+    """
+    try:
+        body = read_manifest(folder)
+    except DamagedFile as error:
+        return [str(error)]
+    listed = [*body["shards"], *body["text"]]
+    faults = _of_manifest(folder, body)
+    if (folder / WITHDRAWN).exists():
+        return faults + [
+            f"{entry['path']}: is still there though the release is withdrawn"
+            for entry in listed
+            if (folder / entry["path"]).exists()
+        ]
+    faults += _of_files(folder, {entry["path"]: entry["sha256"] for entry in listed})
+    if not faults:
+        faults = _of_content(folder, body)
+    return faults
+
+
+def _of_manifest(folder: Path, body: Mapping[str, Any]) -> list[str]:
+    faults = []
+    named = {key: value for key, value in body.items() if key != "release"}
+    if digest(named)[:16] != body["release"]:
+        faults.append(f"{MANIFEST}: its content is not the one that names the release")
+    if not folder.name.endswith(body["release"]):
+        faults.append(f"{MANIFEST}: the folder has another release's name")
+    if compose(body["lexmill"], body["parent"], body["sets"], body["shards"], body["text"]) != named:
+        faults.append(f"{MANIFEST}: its totals are not those of its sets and files")
+    if body["parent"] and Releases(folder.parent).find(body["parent"]) is None:
+        faults.append(f"{MANIFEST}: the parent {body['parent']} is not beside it")
+    for one in body["sets"]:
+        for stage in _BALANCED:
+            if stage in one["stages"]:
+                faults += [
+                    f"set {one['set']}: {stage} does not balance: {fault}" for fault in imbalance(one["stages"][stage]["counts"])
+                ]
+    return faults
+
+
+def _of_files(folder: Path, listed: Mapping[str, str]) -> list[str]:
+    try:
+        sums = read_sums(folder)
+    except DamagedFile as error:
+        return [str(error)]
+    present = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    faults = [f"{name}: is in no list" for name in sorted(present - sums.keys() - {SUMS})]
+    faults += [f"{name}: is not in {SUMS}" for name in sorted(listed.keys() - sums.keys())]
+    faults += [
+        f"{name}: {MANIFEST} and {SUMS} differ" for name in sorted(listed.keys() & sums.keys()) if listed[name] != sums[name]
+    ]
+    for name, sha256 in sorted(sums.items()):
+        if name not in present:
+            faults.append(f"{name}: is missing")
+        elif file_digest(folder / name) != sha256:
+            faults.append(f"{name}: its sha256 is not the recorded one")
+    return faults
+
+
+def _of_content(folder: Path, body: Mapping[str, Any]) -> list[str]:
+    """Counts of shards and text, and that both hold the same documents; one file at a time."""
+    faults = []
+    ids: list[str] = []
+    for text in body["text"]:
+        with pq.ParquetFile(folder / text["path"]) as file:
+            if not file.schema_arrow.equals(DOCUMENT_JUDGED):
+                faults.append(f"{text['path']}: has another schema")
+                continue
+            found = file.read(columns=["doc_id"], use_threads=False)["doc_id"].to_pylist()
+        if len(found) != text["rows"]:
+            faults.append(f"{text['path']}: {len(found)} rows, {text['rows']} listed")
+        ids.extend(found)
+    if len(set(ids)) != len(ids):
+        faults.append(f"text: {len(ids) - len(set(ids))} documents are there twice")
+    wanted = np.sort(np.array([low63(doc_id) for doc_id in ids], np.int64))
+    for seq_len in body["totals"]["windows"]:
+        held: list[Any] = []
+        for shard in body["shards"]:
+            if str(shard["seq_len"]) == seq_len:
+                documents, wrong = _of_shard(folder / shard["path"], shard)
+                held.append(documents)
+                faults += [f"{shard['path']}: {fault}" for fault in wrong]
+        if not np.array_equal(np.sort(np.concatenate(held)), wanted):
+            faults.append(f"tokens/{seq_len}: the shards do not hold the documents of the text, each once")
+    return faults
+
+
+def _of_shard(path: Path, entry: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """(documents, faults) of one shard, read by row groups."""
+    count = dict.fromkeys(SHARD_COUNTS, 0)
+    pieces: list[Any] = []
+    faults = []
+    with pq.ParquetFile(path) as file:
+        if not file.schema_arrow.equals(TOKENS):
+            return np.array([], np.int64), ["has another schema"]
+        for batch in file.iter_batches(batch_size=1024, columns=["input_ids", "doc_ids", "doc_lens", "n_pad"], use_threads=False):
+            lengths, pads = pc.list_value_length(batch["input_ids"]).to_numpy(), batch["n_pad"].to_numpy()
+            filled = pa.table({"row": pc.list_parent_indices(batch["doc_lens"]), "n": pc.list_flatten(batch["doc_lens"])})
+            tokens = np.bincount(filled["row"].to_numpy(), filled["n"].to_numpy(), batch.num_rows).astype(np.int64)
+            if not ((lengths == entry["seq_len"]) & (tokens + pads == lengths)).all():
+                faults.append("a sequence does not fill its window")
+            count["sequences"] += batch.num_rows
+            count["padding"] += int(pads.sum())
+            count["tokens"] += int(tokens.sum())
+            pieces.append(pc.list_flatten(batch["doc_ids"]).to_numpy())
+    documents = np.unique(np.concatenate(pieces)) if pieces else np.array([], np.int64)
+    count["documents"] = len(documents)
+    faults += [
+        f"{count[name]} {name}, {entry[name]} listed" for name in SHARD_COUNTS if name != "cut" and count[name] != entry[name]
+    ]
+    if count["sequences"] != entry["rows"]:
+        faults.append(f"{count['sequences']} rows, {entry['rows']} listed")
+    return documents, faults
