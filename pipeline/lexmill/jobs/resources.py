@@ -42,6 +42,11 @@ def detector_for(overlays: tuple[Path, ...], digests: Mapping[str, str], policy:
     return _detector(overlays, tuple(sorted(digests.items())), policy)
 
 
+def installed_detector(policy: str) -> Detector:
+    """The detector of the shipped rules; raises ValueError for an unknown policy."""
+    return Detector(rules.load().deid, policy)
+
+
 @lru_cache(maxsize=2)
 def _classifier(digest: str) -> classifier.Classifier:
     found = classifier.load(CLASSIFIER)

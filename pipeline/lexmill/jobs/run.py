@@ -3,8 +3,8 @@
 import platform
 import socket
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -83,25 +83,34 @@ def check_settings(config: Config, rule_set: RuleSet) -> None:
         raise ConfigError("\n".join(f"{config.path}: {fault}" for fault in faults))
 
 
-def run(config: Config, until: str, console: Console) -> Finished:
-    """Bring every stage up to ``until`` up to date; raises the LexmillError that says how to go on."""
+@contextmanager
+def open_job(config: Config, console: Console) -> Iterator[Job]:
+    """Hold the workspace and give the job over it; its cluster starts with its first task.
+
+    Raises LockError while a live run holds the workspace, RuleError and ConfigError before any work.
+    """
     rule_set = rules.load(config.rule_folders)
     check_settings(config, rule_set)
     workspace = Workspace(config.workspace_dir, config.run)
-    started = time.time()
     with lock.held(workspace.root), ExitStack() as stack:
         for folder in (workspace.root / "runs", workspace.run_folder, workspace.root / "lineage"):
             files.make_private(folder)
         cluster = _Cluster(config, workspace, stack)
         runner = Runner(lambda: cluster.client, worker_count(config.cluster), version("lexmill"), Progress(console))
-        job = Job(config, rule_set, workspace, runner)
+        yield Job(config, rule_set, workspace, runner)
+
+
+def run(config: Config, until: str, console: Console) -> Finished:
+    """Bring every stage up to ``until`` up to date; raises the LexmillError that says how to go on."""
+    started = time.time()
+    with open_job(config, console) as job:
         try:
             manifests = _stages(job, until)
         finally:
-            record = _record(runner, started)
-            worked = any(timing.tasks for timing in runner.timings.values())
+            record = _record(job.runner, started)
+            worked = any(timing.tasks for timing in job.runner.timings.values())
             if worked:
-                files.write_json(workspace.run_folder / "run.json", record)
+                files.write_json(job.workspace.run_folder / "run.json", record)
     return Finished(manifests, worked, record)
 
 
