@@ -66,8 +66,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "another card": lambda folder: (folder / "DATACARD.zh.md").write_text("x"),
     "no sums": lambda folder: (folder / "SHA256SUMS").unlink(),
     "another name": lambda folder: folder.rename(folder.with_name("2026-01-01-0000000000000000")),
-    "a changed count": lambda folder: _set(folder, lambda body: body["shards"][0].update(tokens=1)),  # type: ignore[attr-defined, index]
-    "a changed licence": lambda folder: _set(folder, lambda body: body["sources"]["q"].update(licence="x")),  # type: ignore[attr-defined, index]
+    "a changed count": lambda folder: _set(folder, lambda body: body["shards"][0].update(tokens=1)),  # type: ignore[index]
+    "a changed licence": lambda folder: _set(folder, lambda body: body["sources"]["q"].update(licence="x")),  # type: ignore[index]
     "a cut manifest": lambda folder: (folder / "manifest.json").write_bytes((folder / "manifest.json").read_bytes()[:-40]),
     "a parent that is not there": lambda folder: _set(folder, lambda body: body.update(parent="0" * 16)),
 }
