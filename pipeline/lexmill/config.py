@@ -115,7 +115,11 @@ class Deidentify(_Section):
 
     enabled: bool = True
     policy: str = "train-strict"
+    recognizers: tuple[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")], ...] = ()
+    article_4: bool = True
     max_residual_rate: Annotated[float, Field(ge=0, le=1)] = 0.01
+
+    _recognizers = field_validator("recognizers", mode="before")(_tuple)
 
 
 class Filter(_Section):

@@ -29,6 +29,7 @@ SEGMENT = pa.struct(
         ("start", pa.int32()),  # code points, half-open
         ("end", pa.int32()),
         ("confidence", pa.float32()),
+        ("path", pa.string()),  # its number: 编1/章2/条120-1/款2/项3, 条3/款1 of a contract, 题4, 问2; else empty
     ]
 )
 

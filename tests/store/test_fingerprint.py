@@ -45,7 +45,7 @@ def test_a_change_matters_where_it_is_imported(package: Path, changed: str, matt
 def test_versions_of_what_is_imported_count(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert package.is_dir()
     before = fresh("lexmill.a")
-    monkeypatch.setattr(fingerprint, "installed_versions", lambda *names: dict.fromkeys(sorted(names), "999"))
+    monkeypatch.setattr(fingerprint, "_with_requirements", lambda names: dict.fromkeys(sorted(names), "999"))
     assert fresh("lexmill.a") != before
     fingerprint._imports.cache_clear()
     fingerprint.code_digest.cache_clear()

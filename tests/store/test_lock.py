@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lexmill.errors import LockError
+from lexmill.errors import LockError, StoppedError
 from lexmill.store import lock
 
 
@@ -45,16 +45,50 @@ def test_a_later_process_with_the_same_number_is_not_the_owner(tmp_path: Path) -
         pass
 
 
-def test_an_owner_on_another_host_is_believed(tmp_path: Path) -> None:
-    (tmp_path / "lock.json").write_text(stale(host="elsewhere"))
-    with pytest.raises(LockError, match="elsewhere"), lock.held(tmp_path):
-        pass
+ELSEWHERE = ({"host": "elsewhere"}, {"namespace": "pid:[1]"})
 
 
-def test_an_owner_in_another_container_is_believed(tmp_path: Path) -> None:
-    (tmp_path / "lock.json").write_text(stale(namespace="pid:[1]"))
-    with pytest.raises(LockError, match=r"remove lock\.json"), lock.held(tmp_path):
-        pass
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("_DEAD_S", 0.6), ("_LOOK_S", 0.05), ("_BEAT_S", 0.1)):
+        monkeypatch.setattr(lock, name, seconds)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("where", ELSEWHERE)
+def test_an_owner_elsewhere_that_shows_no_life_is_dead(tmp_path: Path, where: dict[str, str]) -> None:
+    (tmp_path / "lock.json").write_text(stale(**where))
+    with lock.held(tmp_path):
+        assert (lock.owner(tmp_path) or {})["pid"] == os.getpid()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("where", ELSEWHERE)
+def test_an_owner_elsewhere_that_shows_life_keeps_its_lock(tmp_path: Path, where: dict[str, str]) -> None:
+    with lock.held(tmp_path) as mine:
+        # Its own lock, as one elsewhere would see it.
+        mine.identity.update(where)
+        mine.write()
+        with pytest.raises(LockError, match="held by process"), lock.held(tmp_path):
+            pass
+        mine.check()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_heartbeats_go_on_and_never_touch_anothers_lock(tmp_path: Path) -> None:
+    path = tmp_path / "lock.json"
+    with lock.held(tmp_path) as mine:
+        before = json.loads(path.read_text())["beat"]
+        time.sleep(0.5)
+        assert json.loads(path.read_text())["beat"] > before
+        path.rename(tmp_path / "taken")
+        other = stale(host="elsewhere")
+        path.write_text(other)
+        time.sleep(0.3)
+        assert path.read_text() == other
+        with pytest.raises(StoppedError, match="another run took the workspace"):
+            mine.check()
+    assert path.read_text() == other
 
 
 def test_a_lock_that_became_anothers_is_left_alone(tmp_path: Path) -> None:

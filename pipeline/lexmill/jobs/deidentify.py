@@ -1,14 +1,16 @@
-"""Stage deidentify: direct identifiers are masked by policy; a document that cannot be masked for certain is quarantined."""
+"""Stage deidentify: what may not be online is dropped, direct identifiers are masked by policy, what cannot be is quarantined."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lexmill.core.batch import Batch
+from lexmill.core.deid.article4 import Article4
 from lexmill.core.deid.batch import deidentify
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
+from lexmill.jobs.recognizers import RecognizerKey, recognizer_key
 from lexmill.jobs.resources import detector_for
 from lexmill.schema import DOCUMENT, DOCUMENT_RAW, LEDGER
 from lexmill.store.fingerprint import code_digest, digest
@@ -19,13 +21,16 @@ def run(job: Job, deduplicated: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage deidentify up to date; raises GateError where more documents than allowed were quarantined."""
     settings = job.config.deidentify
     policy = settings.policy if settings.enabled else None
-    fingerprint = digest("deidentify", code_digest(__name__), job.rules.digests["deid"], policy)
+    recognizers = recognizer_key(job.config)
+    fingerprint = digest(
+        "deidentify", code_digest(__name__), job.rules.digests["deid"], policy, recognizers.digest, settings.article_4
+    )
     source = job.workspace.stage("dedup")
     tasks = [
         PartTask(
             number,
             digest(fingerprint, entry["sha256"]),
-            (source, entry, policy, job.config.rule_folders, job.rules.digests),
+            (source, entry, policy, settings.article_4, recognizers, job.config.rule_folders, job.rules.digests),
             int(entry["bytes"]),
             digest(fingerprint, entry["fingerprint"]),
         )
@@ -47,6 +52,8 @@ def deidentify_part(
     source: StageFolder,
     entry: Mapping[str, Any],
     policy: str | None,
+    article_4: bool,
+    recognizers: RecognizerKey,
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
 ) -> Receipt:
@@ -55,5 +62,6 @@ def deidentify_part(
     if policy is None:
         batch = Batch(table.select(DOCUMENT.names), LEDGER.empty_table(), {})
     else:
-        batch = deidentify(table, detector_for(overlays, digests, policy))
+        detector = detector_for(overlays, digests, policy, recognizers)
+        batch = deidentify(table, detector, Article4(detector.rules) if article_4 else None)
     return target.write(batch, count_documents(table))

@@ -193,8 +193,11 @@ def plan(config: Config, workspace: Workspace) -> dict[int, list[Piece]]:
     return {number: parts.get(number, []) for number in range(last + 1)}
 
 
-def run(job: Job) -> dict[str, Any]:
-    """Bring stage ingest up to date; raises InputError where nothing at all was readable."""
+def run(job: Job, chosen: Mapping[int, list[Piece]] | None = None) -> dict[str, Any]:
+    """Bring stage ingest up to date, over all raw files or over parts that were ``chosen`` of them.
+
+    Raises InputError where nothing at all was readable.
+    """
     config = job.config
     limits = Limits.of(config.ingest)
     converters = installed_converters()
@@ -204,7 +207,7 @@ def run(job: Job) -> dict[str, Any]:
     sources = {source.name: source for source in config.source}
     about = {name: _about(source) for name, source in sources.items()}
     tasks = []
-    for number, pieces in plan(config, job.workspace).items():
+    for number, pieces in (plan(config, job.workspace) if chosen is None else chosen).items():
         source = sources.get(pieces[0].source) if pieces else None
         made_by = digest(fingerprint, about[pieces[0].source] if pieces else None, _versions(pieces, converters))
         key = digest(made_by, [asdict(piece) for piece in pieces])

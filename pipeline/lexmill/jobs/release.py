@@ -74,6 +74,7 @@ def publish(job: Job, sets: Sequence[ShardSet], parent: str | None) -> dict[str,
         }
         pages["croissant.json"] = orjson.dumps(metadata(body, date), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         try:
+            job.runner.check()
             folder = releases.publish(body, [*data[0], *data[1]], pages, today)
         except DamagedFile as error:
             raise DamagedInput(str(error)) from None

@@ -12,6 +12,7 @@ from lexmill.core.quality import classifier
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.tokens.tokenizer import Backend, Scheme, Tokenizer, load
 from lexmill.errors import StoppedError
+from lexmill.jobs.recognizers import RecognizerKey, load_recognizers
 
 CLASSIFIER = Path(__file__).parent.parent / "models" / "quality.bin"
 
@@ -33,13 +34,13 @@ def rules_for(overlays: tuple[Path, ...], digests: Mapping[str, str]) -> RuleSet
 
 
 @lru_cache(maxsize=2)
-def _detector(overlays: tuple[Path, ...], digests: Digests, policy: str) -> Detector:
-    return Detector(_rules(overlays, digests).deid, policy)
+def _detector(overlays: tuple[Path, ...], digests: Digests, policy: str, recognizers: RecognizerKey) -> Detector:
+    return Detector(_rules(overlays, digests).deid, policy, load_recognizers(recognizers))
 
 
-def detector_for(overlays: tuple[Path, ...], digests: Mapping[str, str], policy: str) -> Detector:
-    """The detector for a policy of these rules."""
-    return _detector(overlays, tuple(sorted(digests.items())), policy)
+def detector_for(overlays: tuple[Path, ...], digests: Mapping[str, str], policy: str, recognizers: RecognizerKey) -> Detector:
+    """The detector for a policy of these rules, with the recognisers of the run file."""
+    return _detector(overlays, tuple(sorted(digests.items())), policy, recognizers)
 
 
 def installed_detector(policy: str) -> Detector:

@@ -1,6 +1,7 @@
 """The way of a document, as the list of stages; and a whole run of it under the workspace's lock."""
 
 import platform
+import resource
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,8 +22,9 @@ from lexmill.core.ruleset import RuleSet
 from lexmill.errors import ConfigError
 from lexmill.jobs import dedup, deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.job import Job
-from lexmill.jobs.parts import DamagedInput, Runner
+from lexmill.jobs.parts import DamagedInput, Outcome, PartTask, Runner
 from lexmill.jobs.progress import Progress
+from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from lexmill.jobs.resources import load_tokenizer
 from lexmill.store import files, lock
 from lexmill.store.stages import discard_damaged
@@ -31,9 +33,10 @@ from lexmill.store.workspace import Workspace
 log = structlog.get_logger()
 
 Manifests = dict[str, dict[str, Any]]
+Stage = Callable[[Job, Manifests], dict[str, Any]]
 
 # In order; each is given the job and the manifests of the stages before it, and returns its own.
-STAGES: dict[str, Callable[[Job, Manifests], dict[str, Any]]] = {
+STAGES: dict[str, Stage] = {
     "ingest": lambda job, _: ingest.run(job),
     "dedup": lambda job, done: dedup.run(job, done["ingest"]),
     "deidentify": lambda job, done: deidentify.run(job, done["dedup"]),
@@ -74,7 +77,11 @@ def check_settings(config: Config, rule_set: RuleSet) -> None:
     policies = sorted(policy.name for policy in rule_set.deid.policy)
     if config.deidentify.policy not in policies:
         faults.append(f"deidentify.policy: no such policy; there are {', '.join(policies)}")
-    for check in (lambda: load_tokenizer(config), lambda: memory_limit(config.cluster)):
+    for check in (
+        lambda: load_tokenizer(config),
+        lambda: memory_limit(config.cluster),
+        lambda: load_recognizers(recognizer_key(config)),
+    ):
         try:
             check()
         except ConfigError as error:
@@ -92,33 +99,56 @@ def open_job(config: Config, console: Console) -> Iterator[Job]:
     rule_set = rules.load(config.rule_folders)
     check_settings(config, rule_set)
     workspace = Workspace(config.workspace_dir, config.run)
-    with lock.held(workspace.root), ExitStack() as stack:
+    with lock.held(workspace.root) as mine, ExitStack() as stack:
         for folder in (workspace.root / "runs", workspace.run_folder, workspace.root / "lineage"):
             files.make_private(folder)
         cluster = _Cluster(config, workspace, stack)
-        runner = Runner(lambda: cluster.client, worker_count(config.cluster), version("lexmill"), Progress(console))
+        workers = worker_count(config.cluster)
+        runner = Runner(
+            lambda: cluster.client, workers, version("lexmill"), Progress(console), _unobserved, mine.check, stack.close
+        )
         yield Job(config, rule_set, workspace, runner)
+
+
+def _unobserved(_stage: str, _task: PartTask, _outcome: Outcome) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Seconds on the clock, and core-seconds of this process and of those that it started and that have ended."""
+
+    wall: float
+    cpu_self: float
+    cpu_children: float
+
+
+def usage() -> Usage:
+    """What this process took until now."""
+    mine, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return Usage(time.monotonic(), mine.ru_utime + mine.ru_stime, children.ru_utime + children.ru_stime)
 
 
 def run(config: Config, until: str, console: Console) -> Finished:
     """Bring every stage up to ``until`` up to date; raises the LexmillError that says how to go on."""
-    started = time.time()
+    started, before = time.time(), usage()
     with open_job(config, console) as job:
         try:
-            manifests = _stages(job, until)
+            manifests = bring_up_to(job, until, STAGES)
         finally:
-            record = _record(job.runner, started)
+            record = _record(job, started, before)
             worked = any(timing.tasks for timing in job.runner.timings.values())
             if worked:
                 files.write_json(job.workspace.run_folder / "run.json", record)
     return Finished(manifests, worked, record)
 
 
-def _stages(job: Job, until: str) -> Manifests:
+def bring_up_to(job: Job, until: str, stages: Mapping[str, Stage]) -> Manifests:
+    """Bring every stage up to ``until`` up to date; a damaged part is made again. Returns their manifests."""
     for _ in range(_MAX_REPAIRS):
         manifests: Manifests = {}
         try:
-            for name, stage in STAGES.items():
+            for name, stage in stages.items():
                 manifests[name] = stage(job, manifests)
                 if name == "ingest":
                     for source, number in lost_sources(manifests[name]):
@@ -157,11 +187,18 @@ def _discard(workspace: Workspace) -> None:
             log.warning("damaged", stage=folder.path.name, part=part)
 
 
-def _record(runner: Runner, started: float) -> dict[str, Any]:
+def _record(job: Job, started: float, before: Usage) -> dict[str, Any]:
     """What this run of the command took: it changes from run to run, so no manifest holds it."""
+    runner = job.runner
+    runner.close()
+    took = usage()
     return {
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(started)),
         "seconds": round(time.time() - started, 2),
+        # With what the command took before it began: imports are a good part of a short run.
+        "cpu_seconds": round(took.cpu_self + took.cpu_children - before.cpu_children, 2),
+        "peak_rss_driver": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "disk_bytes": sum(files.sizes(job.workspace.root).values()),
         "host": socket.gethostname(),
         "python": platform.python_version(),
         "lexmill": runner.version,

@@ -3,15 +3,20 @@
 import ast
 import hashlib
 import importlib.metadata
+import importlib.util
 import re
 import sys
+import sysconfig
+from collections.abc import Sequence
 from functools import cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 _PACKAGE = Path(__file__).parent.parent
+_SITE = sysconfig.get_path("purelib")
 
 
 def digest(*values: Any) -> str:
@@ -61,8 +66,8 @@ def _distributions() -> dict[str, list[str]]:
     return {name: list(found) for name, found in importlib.metadata.packages_distributions().items()}
 
 
-def installed_versions(*names: str) -> dict[str, str]:
-    """Installed versions of distributions and of all that they require, by name."""
+def _with_requirements(names: set[str]) -> dict[str, str]:
+    """Installed versions of distributions and of all that they require."""
     versions: dict[str, str] = {}
     waiting = sorted(names)
     while waiting:
@@ -77,7 +82,12 @@ def installed_versions(*names: str) -> dict[str, str]:
         for requirement in found.requires or ():
             if "extra ==" not in requirement:
                 waiting.append(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
-    return dict(sorted(versions.items()))
+    return versions
+
+
+def installed_versions(name: str) -> dict[str, str]:
+    """Installed versions of a distribution and of all that it requires, by name."""
+    return dict(sorted(_with_requirements({name}).items()))
 
 
 @cache
@@ -95,4 +105,59 @@ def code_digest(module: str) -> str:
         foreign |= others
     installed = _distributions()
     names = {distribution for top in foreign for distribution in installed.get(top, [])}
-    return digest(seen, installed_versions(*names))
+    return digest(seen, _with_requirements(names))
+
+
+def user_code_digest(names: Sequence[str]) -> str:
+    """Digest of ``module:Class`` names, of the source of their modules and of what these import, at any depth.
+
+    Installed packages count by their versions. Raises ModuleNotFoundError for a module that is none; what a module reads from
+    other files is not seen.
+    """
+    installed = _distributions()
+    sources: dict[str, str | None] = {}
+    distributions: set[str] = set()
+    waiting = [name.partition(":")[0] for name in names]
+    wanted = frozenset(waiting)
+    while waiting:
+        module = waiting.pop()
+        top = module.partition(".")[0]
+        if module in sources or top in sys.stdlib_module_names or top == "lexmill":
+            continue
+        sources[module] = None
+        spec = _spec(module)
+        if spec is None:
+            if module in wanted:
+                raise ModuleNotFoundError(module, name=module)
+            continue  # a name of a module, not one; or a module that only another platform has
+        origin = Path(spec.origin) if spec.origin and spec.has_location else None
+        if top in installed and (origin is None or origin.is_relative_to(_SITE)):
+            distributions.update(installed[top])
+            continue
+        if origin is not None:
+            sources[module] = file_digest(origin)
+            if origin.suffix == ".py":
+                waiting += _named_modules(module if origin.name == "__init__.py" else module.rpartition(".")[0], origin)
+        waiting += [top] if "." in module else []
+    found = {module: source for module, source in sources.items() if source is not None}
+    return digest(list(names), found, _with_requirements(distributions))
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(module)
+    except (ModuleNotFoundError, ValueError):
+        return None
+
+
+def _named_modules(package: str, path: Path) -> list[str]:
+    """What a source file of ``package`` imports, with names that may be modules or not."""
+    modules = []
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            modules += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return [module for module in modules if module]

@@ -43,7 +43,7 @@ ROWS = [
 
 
 def test_balance_and_fail_closed(rules: DeidRules) -> None:
-    batch = deidentify(table(*ROWS), failing(rules))
+    batch = deidentify(table(*ROWS), failing(rules), None)
     assert batch.kept.schema == DOCUMENT
     assert batch.ledger.schema == LEDGER
     ledger = batch.ledger.to_pylist()
@@ -71,7 +71,7 @@ def test_title_metadata_and_segments_follow_the_text(strict: Detector) -> None:
             {"kind": "理由", "start": at, "end": len(text), "confidence": 0.5},
         ],
     )
-    kept = deidentify(table(row), strict).kept.to_pylist()[0]
+    kept = deidentify(table(row), strict, None).kept.to_pylist()[0]
     assert kept["text"] == "（2019）京01民终×号。原告：章某1，女。本院认为，章某1有理。"
     assert kept["title"] == "章某1与卞某1离婚纠纷一审民事判决书"
     assert kept["meta"]["case_number"] == "（2019）京01民终×号"
@@ -84,7 +84,7 @@ def test_title_metadata_and_segments_follow_the_text(strict: Detector) -> None:
 
 def test_a_name_that_is_left_quarantines_the_document(strict: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(residual, "has_name", lambda names, texts: bool(names and texts))
-    batch = deidentify(table(ROWS[0], ROWS[1]), strict)
+    batch = deidentify(table(ROWS[0], ROWS[1]), strict, None)
     assert batch.kept["doc_id"].to_pylist() == [ROWS[1]["doc_id"]]
     row = batch.ledger.to_pylist()[0]
     assert (row["rule"], row["n_chars"]) == ("residual.name", len(ROWS[0]["text"]))
@@ -93,18 +93,18 @@ def test_a_name_that_is_left_quarantines_the_document(strict: Detector, monkeypa
 def test_an_identifier_that_is_left_quarantines_the_document(strict: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strict, "detect", lambda *_: [])
     rows = [document(6, "致电13800001111。"), document(7, "付款。", title="致电13800001111"), document(8, "付款13800001111元。")]
-    batch = deidentify(table(*rows), strict)
+    batch = deidentify(table(*rows), strict, None)
     assert batch.kept["doc_id"].to_pylist() == [rows[2]["doc_id"]]
     assert [(row["action"], row["rule"]) for row in batch.ledger.to_pylist()] == [("quarantine", "residual.identifier")] * 2
 
 
 def test_an_empty_batch(strict: Detector) -> None:
-    batch = deidentify(table(), strict)
+    batch = deidentify(table(), strict, None)
     assert (batch.kept.num_rows, batch.ledger.num_rows, batch.counts) == (0, 0, {})
 
 
 def test_no_text_in_the_ledger(rules: DeidRules) -> None:
-    ledger = deidentify(table(*ROWS), failing(rules)).ledger.to_pylist()
+    ledger = deidentify(table(*ROWS), failing(rules), None).ledger.to_pylist()
     assert not [row for row in ledger if "章若岚" in str(row) or "卞长庚" in str(row)]
 
 
@@ -117,7 +117,7 @@ def test_any_failure_quarantines_that_document_only(strict: Detector, monkeypatc
         return real(row, detector)
 
     monkeypatch.setattr(module, "_document", broken)
-    done = deidentify(table(*ROWS), strict)
+    done = deidentify(table(*ROWS), strict, None)
     quarantined = [row for row in done.ledger.to_pylist() if row["action"] == "quarantine"]
     assert [(row["doc_id"], row["rule"]) for row in quarantined] == [(ROWS[1]["doc_id"], "deid.failed")]
     assert done.kept.num_rows == len(ROWS) - 1

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from lexmill.core.batch import Batch, Ledger, n_bytes
 from lexmill.core.deid import residual
+from lexmill.core.deid.article4 import Article4
 from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.mask import Masked, mask_fields
 from lexmill.core.deid.spans import Replacement
@@ -19,14 +20,14 @@ RULE = "deid.mask"
 _META_FIELDS = ("case_number", "court", "cause")
 
 
-def deidentify(table: pa.Table, detector: Detector) -> Batch:
+def deidentify(table: pa.Table, detector: Detector, article4: Article4 | None) -> Batch:
     """Mask text, title and metadata of every document of ``table`` (DOCUMENT_RAW); ``kept`` is in DOCUMENT.
 
-    A document is quarantined if its detection fails, or if the second look (``residual``) still finds a masked name or a valid
-    identifier in it.
+    A judgment of the mainland that ``article4`` keeps offline is dropped (None drops nothing). A document is quarantined if its
+    detection fails, or if the second look (``residual``) still finds a masked name or a valid identifier in it.
 
     One ``edit`` row a changed document says how many characters and bytes its text lost (negative: gained); the row of a
-    quarantined document carries those of its whole text.
+    quarantined document carries those of its whole text. ``counts`` also tell how many kept documents hold sensitive information.
     """
     ledger = Ledger(STAGE)
     counts: Counter[str] = Counter()
@@ -35,6 +36,10 @@ def deidentify(table: pa.Table, detector: Detector) -> Batch:
         text = row["text"]
         account = (row["doc_id"], row["source"], row["doc_type"])
         try:
+            rule = article4.rule(*_heading(row), text) if article4 is not None and _is_of_the_mainland(row) else None
+            if rule is not None:
+                ledger.add(*account, "drop", rule, len(text), n_bytes(text))
+                continue
             document, spans = _document(row, detector)
         except Exception as error:
             # Fail closed: whatever goes wrong, this document stays behind and the others go on; its message might quote the text.
@@ -43,11 +48,20 @@ def deidentify(table: pa.Table, detector: Detector) -> Batch:
             continue
         kept.append(document)
         counts.update(f"masked.{span.entity}" for span in spans)
+        counts.update(f"documents.{what}" for what in detector.sensitive.find(document["text"], row["doc_type"]))
         if document["text"] != text:
             counts["documents.masked"] += 1
             lost_chars = len(text) - len(document["text"])
             ledger.add(*account, "edit", RULE, lost_chars, n_bytes(text) - n_bytes(document["text"]))
     return Batch(pa.Table.from_pylist(kept, schema=DOCUMENT), ledger.table(), counts)
+
+
+def _is_of_the_mainland(row: dict[str, Any]) -> bool:
+    return row["doc_type"] == "judgment" and (row["meta"] or {}).get("jurisdiction") in (None, "CN")
+
+
+def _heading(row: dict[str, Any]) -> tuple[str, str]:
+    return row["title"] or "", (row["meta"] or {}).get("cause") or ""
 
 
 def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], list[Replacement]]:

@@ -1,9 +1,12 @@
 """Finds what a policy masks in one text, through Presidio's ``AnalyzerEngine``."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from presidio_analyzer import EntityRecognizer
+
+from lexmill.core.deid.article4 import SensitiveScanner
 from lexmill.core.deid.recognizers import LANGUAGE, ROLE_KEY, RULE_KEY, build_engine
 from lexmill.core.deid.rules import DeidRules
 from lexmill.core.deid.spans import Span
@@ -14,16 +17,20 @@ from lexmill.schema import DOC_TYPES
 
 
 class Detector:
-    """Holds the engine and one policy; ``rules`` and ``policy`` are also what surrogates are made by."""
+    """Holds the engine and one policy; ``rules`` and ``policy`` are also what surrogates are made by.
 
-    def __init__(self, rules: DeidRules, policy: str) -> None:
+    What the ``recognizers`` of a user find is masked whatever its entity, unless the policy keeps that.
+    """
+
+    def __init__(self, rules: DeidRules, policy: str, recognizers: Sequence[EntityRecognizer] = ()) -> None:
         by_name = {table.name: table for table in rules.policy}
         if policy not in by_name:
             raise ValueError(f"unknown policy {policy!r}: choose one of {', '.join(sorted(by_name))}")
         self.rules = rules
         self.policy: Policy = by_name[policy]
-        self.engine: Any = build_engine(rules)
+        self.engine: Any = build_engine(rules, recognizers)
         self.surrogates = Surrogates(rules)
+        self.sensitive = SensitiveScanner(rules)
         self._readings: dict[str, Reading] = {doc_type: table for table in rules.reading for doc_type in table.doc_types}
         self._roles = frozenset(self.policy.mask_roles)
         # A surname that is a common word counts for nothing by its place alone.
@@ -49,6 +56,8 @@ class Detector:
             artifacts = self.engine.nlp_engine.process_text(text, LANGUAGE)
             artifacts.evidence = reading.evidence
             results = self.engine.analyze(text, LANGUAGE, nlp_artifacts=artifacts)
+            if not all(0 <= result.start < result.end <= len(text) for result in results):
+                raise DocumentError("deid.detector_failed")
             found = [
                 Span(result.start, result.end, result.entity_type, result.recognition_metadata.get(RULE_KEY, "recognizer"))
                 for result in results

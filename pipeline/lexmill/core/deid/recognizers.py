@@ -3,8 +3,10 @@
 Presidio ships nothing for China and no Chinese model, so its NoOp engine is the base: it loads and downloads nothing.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
+import tldextract
 from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerRegistry, RecognizerResult
 from presidio_analyzer.context_aware_enhancers import ContextAwareEnhancer
 from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
@@ -177,14 +179,17 @@ class PlaceAndBirthRecognizer(_Recognizer):
         return self._results(self._addresses.find(text, nlp_artifacts.zones) + self._births.find(text))
 
 
-def build_engine(rules: DeidTables) -> Any:
-    """Presidio's ``AnalyzerEngine`` for Chinese with our recognisers, and nothing to download."""
-    recognizers = [
+def build_engine(rules: DeidTables, more: Sequence[EntityRecognizer] = ()) -> Any:
+    """Presidio's ``AnalyzerEngine`` for Chinese with our recognisers and ``more`` of a user's, and nothing to download."""
+    # Presidio's recogniser of e-mails asks tldextract, which would fetch a newer list of domains than the one it comes with.
+    tldextract.tldextract.TLD_EXTRACTOR = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
+    recognizers: list[EntityRecognizer] = [
         CaseNumberRecognizer(),
         IdentifierRecognizer(rules),
         PersonRecognizer(rules),
         OrganisationRecognizer(rules),
         PlaceAndBirthRecognizer(rules),
+        *more,
     ]
     return AnalyzerEngine(
         registry=RecognizerRegistry(recognizers=recognizers, supported_languages=[LANGUAGE]),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from lexmill.core.deid.addresses import AddressScanner
+from lexmill.core.deid.article4 import Article4, SensitiveScanner
 from lexmill.core.deid.births import BirthScanner
 from lexmill.core.deid.checks import CHECKS
 from lexmill.core.deid.identifiers import IdentifierScanner
@@ -86,6 +87,18 @@ class DeidRules(DeidTables):
             faults += [
                 Fault(case.id, f"no_match: is found in {text!r}") for text in case.no_match if persons.is_protected_case(text)
             ]
+        for law in self.withheld:
+            article = Article4(self.model_copy(update={"withheld": (law,)}))
+            faults += [Fault(law.id, f"drop: {text!r} is kept") for text in law.drop if article.rule("", "", text) is None]
+            faults += [Fault(law.id, f"keep: {text!r} is dropped") for text in law.keep if article.rule("", "", text)]
+        for what in self.sensitive:
+            sensitive = SensitiveScanner(self.model_copy(update={"sensitive": (what,)}))
+            kind = what.doc_types[0] if what.doc_types else ""
+            faults += [
+                Fault(what.id, f"match: is not found in {text!r}") for text in what.match if not sensitive.find(text, kind)
+            ]
+            faults += [Fault(what.id, f"no_match: is found in {text!r}") for text in what.no_match if sensitive.find(text, kind)]
+            faults += [Fault(what.id, f"doc_types: there is no {name}") for name in what.doc_types if name not in DOC_TYPES]
         for body in self.public_body:
             faults += [
                 Fault(body.id, f"match: {text!r} is no whole zone")

@@ -123,6 +123,30 @@ class ProtectedCase(Rule):
     no_match: Texts
 
 
+class Withheld(Rule):
+    """Judgments that 法释〔2016〕19号 art. 4 keeps offline: ``pattern`` is looked for ``within`` the heading or the whole text.
+
+    The heading is the title, the cause of action and the first 1,500 characters. The rule is tried where a word of ``trigger``
+    stands, and does not hold where the heading shows ``unless``.
+    """
+
+    trigger: str
+    pattern: str
+    unless: str = ""
+    within: Literal["heading", "text"]
+    drop: Annotated[Texts, Field(min_length=1)]
+    keep: Annotated[Texts, Field(min_length=1)]
+
+
+class Sensitive(Rule):
+    """Sensitive information that is counted, by documents of ``doc_types`` that hold ``pattern``."""
+
+    doc_types: Texts
+    pattern: str
+    match: Annotated[Texts, Field(min_length=1)]
+    no_match: Texts
+
+
 class Organisation(Example):
     """How an organisation's name ends, and what stands for it.
 
@@ -191,6 +215,8 @@ class DeidTables(Rulebook):
     public_body: tuple[PublicBody, ...]
     address: tuple[Address, ...]
     birth_date: tuple[BirthDate, ...]
+    withheld: tuple[Withheld, ...]
+    sensitive: tuple[Sensitive, ...]
     reading: tuple[Reading, ...]
     policy: tuple[Policy, ...]
 

@@ -19,6 +19,8 @@ BAR = "｜"
 """Stands in an example where the segment begins."""
 
 _LINE_MARKS = r"[ \t\u3000]*+(?:#{1,6}[ \t]*+|\*\*)?+"
+# A line that is neither blank nor only ruled.
+_PARAGRAPH = r"(?=[^\s\-])"
 # A longer sentence is cut off: its start is not looked for.
 _SENTENCE = 400
 _BORDERS = {"sentence": '。！？!?\n \t\u3000；;：:”"）)】', "clause": '。！？!?\n \t\u3000；;：:”"）)】，,、'}
@@ -81,13 +83,14 @@ class Heading(Rule):
 
 
 class Mark(NamedTuple):
-    """A place at which a rule lets a segment begin."""
+    """A place at which a rule lets a segment begin; ``end`` is where the rule's words end."""
 
     start: int
     kind: str
     level: int
     confidence: float
     rule_id: str
+    end: int
 
 
 def _sentence_start(text: str, position: int) -> int:
@@ -128,10 +131,19 @@ class _Opener:
             place = end
             while place < len(text) and text[place].isspace():
                 place += 1
-        return Mark(place, self.kind, self.level, self.confidence, self.rule_id)
+        return Mark(place, self.kind, self.level, self.confidence, self.rule_id, end)
 
 
 _Hit = tuple[int, int, _Opener]
+
+
+class Line(NamedTuple):
+    """A line that is not blank: it begins at ``start``, ``words`` were matched there; ``opener`` is None for a paragraph."""
+
+    before: int
+    start: int
+    words: str
+    opener: _Opener | None
 
 
 class Marks:
@@ -184,6 +196,7 @@ class _Finder:
         self._headings = [_Opener(heading) for heading in headings]
         self._line = re.compile(f"\n{_LINE_MARKS}(?:{choice})") if headings else None
         self._first_line = re.compile(f"{_LINE_MARKS}(?:{choice})") if headings else None
+        self._any_line = re.compile(f"(?:^|\n){_LINE_MARKS}(?:{choice}|{_PARAGRAPH})") if headings else None
 
     def find(self, text: str) -> Marks:
         hits: defaultdict[str, list[_Hit]] = defaultdict(list)
@@ -196,6 +209,16 @@ class _Finder:
             opener = self._headings[(match.lastindex or 1) - 1]
             insort(hits[opener.kind], (start, match.end(), opener), key=_start)
         return Marks(text, hits)
+
+    def lines(self, text: str) -> list[Line]:
+        if not self._any_line:
+            return []
+        headings = [*self._headings, None]
+        return [
+            Line(start, start + (text[start] == "\n"), match[0], headings[(match.lastindex or 0) - 1])
+            for match in self._any_line.finditer(text)
+            for start in (match.start(),)
+        ]
 
     def _lines(self, text: str) -> Iterator[tuple[re.Match[str], int]]:
         if self._line and self._first_line:
@@ -227,6 +250,10 @@ class SegmentRules(Rulebook):
     def marks(self, text: str, doc_type: str) -> Marks:
         """The places of ``text`` at which the rules for ``doc_type`` let segments begin; raises KeyError for an unknown type."""
         return self._finders[doc_type].find(text)
+
+    def lines(self, text: str, doc_type: str) -> list[Line]:
+        """All lines of ``text`` that are not blank, with the heading that each opens; raises KeyError for an unknown type."""
+        return self._finders[doc_type].lines(text)
 
     def faults(self) -> list[Fault]:
         """Try every rule on its own examples, alone: ``match`` begins first at the bar, ``no_match`` nowhere."""

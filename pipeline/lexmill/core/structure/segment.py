@@ -1,22 +1,30 @@
 """Cut a document into segments that tile it: code decides the order, the cues are data in ``rules/segment``."""
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
+from lexmill.core.structure.numerals import values
+from lexmill.core.structure.outline import Cut, cut_clauses, cut_statute
 from lexmill.core.structure.rules import Mark, Marks, SegmentRules
 
 
 class Segment(NamedTuple):
-    """A ``kind`` of text from ``start`` to ``end`` (code points, half-open); ``confidence`` (0 to 1) that it is that."""
+    """A ``kind`` of text from ``start`` to ``end`` (code points, half-open); ``confidence`` (0 to 1) that it is that.
+
+    ``path``: its number, from the outermost: 编1/章2/条120-1/款2/项3, 题4, 问2; empty where nothing is numbered.
+    """
 
     kind: str
     start: int
     end: int
     confidence: float
+    path: str
 
 
 # Where no cue says what a stretch of text is.
 _GUESS = 0.3
+_LIKELY = 0.8
 # Cues as sure as this outrank weaker ones for the same place.
 _STRONG = 0.9
 # Facts of a judgment: who claims, who answers, what the court found.
@@ -27,15 +35,9 @@ _FACTS = ("诉称", "辩称", "查明")
 _TAIWAN_PARTS = {"事实段": "查明", "理由段": "理由", "论结": "依据", "署名": "落款"}
 
 
-class _Cut(NamedTuple):
-    start: int
-    kind: str
-    confidence: float
-
-
-def _tile(text: str, cuts: Iterable[_Cut]) -> list[Segment]:
+def _tile(text: str, cuts: Iterable[Cut]) -> list[Segment]:
     """Segments from cuts: the first is moved to 0, and a blank stretch goes to the segment after it."""
-    kept: list[_Cut] = []
+    kept: list[Cut] = []
     for cut in sorted(cuts, key=_start):
         if cut.start >= len(text):
             continue
@@ -44,10 +46,10 @@ def _tile(text: str, cuts: Iterable[_Cut]) -> list[Segment]:
         else:
             kept.append(cut)
     starts = [0, *(cut.start for cut in kept[1:]), len(text)]
-    return [Segment(cut.kind, starts[i], starts[i + 1], cut.confidence) for i, cut in enumerate(kept)]
+    return [Segment(cut.kind, starts[i], starts[i + 1], cut.confidence, cut.path) for i, cut in enumerate(kept)]
 
 
-def _start(cut: _Cut) -> int:
+def _start(cut: Cut) -> int:
     return cut.start
 
 
@@ -56,13 +58,13 @@ def _is_blank(text: str, start: int, end: int) -> bool:
     return text[start].isspace() and text[start:end].isspace()
 
 
-def _joined(cuts: Sequence[_Cut]) -> list[_Cut]:
+def _joined(cuts: Sequence[Cut]) -> list[Cut]:
     """Cuts without those that only repeat the kind before."""
     return [cut for i, cut in enumerate(cuts) if i == 0 or cuts[i - 1].kind != cut.kind]
 
 
-def _cut(mark: Mark, kind: str | None = None) -> _Cut:
-    return _Cut(mark.start, kind or mark.kind, mark.confidence)
+def _cut(mark: Mark, kind: str | None = None) -> Cut:
+    return Cut(mark.start, kind or mark.kind, mark.confidence)
 
 
 def _reason(marks: Marks, end: int) -> Mark | None:
@@ -83,16 +85,16 @@ def _basis(text: str, marks: Marks, start: int, order: int) -> Mark | None:
     return marks.first("依据", begin, order)
 
 
-def _facts(marks: Marks, start: int, end: int) -> list[_Cut]:
+def _facts(marks: Marks, start: int, end: int) -> list[Cut]:
     """Who claims, who answers and what the court found; weak signs of an answer do not interrupt a finding (被告人供认不讳)."""
-    cuts: list[_Cut] = []
+    cuts: list[Cut] = []
     for mark in marks.all(_FACTS, start, end):
         if not (cuts and cuts[-1].kind == "查明" and mark.kind == "辩称" and mark.confidence < _STRONG):
             cuts.append(_cut(mark))
     return _joined(cuts)
 
 
-def _head(text: str, marks: Marks, end: int) -> list[_Cut]:
+def _head(text: str, marks: Marks, end: int) -> list[Cut]:
     """Title, party block, history and facts: all that stands before ``end``, where the reasons begin."""
     heard = marks.first("审结", 0, end + 1)
     facts = _facts(marks, heard.start if heard else 0, end)
@@ -103,28 +105,29 @@ def _head(text: str, marks: Marks, end: int) -> list[_Cut]:
     history = marks.first("经过", party.start if party else 0, head_end)
 
     headed = party or history or heard
-    cuts = [_Cut(0, "首部", _STRONG) if headed else _Cut(0, "查明", _GUESS)]
+    cuts = [Cut(0, "首部", _STRONG) if headed else Cut(0, "查明", _GUESS)]
     cuts += [_cut(party)] if party else []
-    cuts += [_cut(history, "首部")] if history else []
+    cuts += [_cut(history, "审理经过" if party else "首部")] if history else []
     if heard and text[heard.start : facts[0].start if facts else end].strip():
         # What stands before a cued answer or finding is the claim; with no cue at all it is what the court found.
-        cuts.append(_Cut(heard.start, "诉称" if facts else "查明", _GUESS))
+        cuts.append(Cut(heard.start, "诉称" if facts else "查明", _GUESS))
     return _joined([*cuts, *facts])
 
 
-def _order_first(marks: Marks, order: Mark, end: int) -> list[_Cut]:
+def _order_first(marks: Marks, order: Mark, end: int) -> list[Cut]:
     """A judgment of Taiwan: 當事人, 主文, 事實, 理由, 據上論結, signatures; each part under its own heading."""
     party = marks.first("具名", 0, order.start)
     rest = [mark for kind in ("事实段", "理由段", "论结") for mark in marks.all([kind], order.start + 1, end)]
     last = max((mark.start for mark in rest), default=order.start)
     signature = marks.first("署名", last, end)
     appendix = marks.first("附录", signature.start, end) if signature else None
-    cuts = [_Cut(0, "首部", _STRONG), *([_cut(party, "当事人")] if party else []), _cut(order, "主文")]
+    cuts = [Cut(0, "首部", _STRONG), *([_cut(party, "当事人")] if party else []), _cut(order, "主文")]
     cuts += [_cut(mark, _TAIWAN_PARTS[mark.kind]) for mark in rest]
     return _joined(sorted([*cuts, *(_cut(mark, _TAIWAN_PARTS.get(mark.kind)) for mark in (signature, appendix) if mark)]))
 
 
-def _judgment(text: str, marks: Marks) -> list[_Cut]:
+def _judgment(text: str, rules: SegmentRules) -> list[Cut]:
+    marks = rules.marks(text, "judgment")
     end = len(text)
     order_first = marks.first("主文段", 0, end)
     if order_first:
@@ -143,48 +146,83 @@ def _judgment(text: str, marks: Marks) -> list[_Cut]:
     return [*_head(text, marks, before), *(_cut(mark) for mark in parts if mark)]
 
 
-def _contract(text: str, marks: Marks) -> list[_Cut]:
-    clauses = marks.all(["条款"], 0, len(text))
-    levels = sorted({mark.level for mark in clauses})
-    # The highest kind of number that counts something: 第一条 before 一、 before 1.
-    level = next((level for level in levels if sum(mark.level == level for mark in clauses) > 1), levels[0] if levels else 0)
-    clauses = [mark for mark in clauses if mark.level == level]
-    body = clauses[-1].start if clauses else len(text) // 2
-    signature = marks.first("签署", body, len(text))
-    appendix = marks.first("附录", signature.start if signature else body, len(text))
-    return [_Cut(0, "首部", _STRONG), *(_cut(mark) for mark in [*clauses, signature, appendix] if mark)]
+def _contract(text: str, rules: SegmentRules) -> list[Cut]:
+    marks = rules.marks(text, "contract")
+    clauses = marks.all(("编", "章", "节", "条款"), 0, len(text))
+    cuts = cut_clauses(text, clauses)
+    # An annex counts its clauses anew.
+    appendix = next((mark for mark in marks.all(("附录",), 0, len(text)) if _is_after(marks, mark, cuts)), None)
+    end = appendix.start if appendix else len(text)
+    cuts = [cut for cut in cuts if cut.start < end]
+    body = cuts[-1].start if cuts else min(len(text) // 2, end)
+    signature = marks.first("签署", body, end)
+    if signature is None and appendix:
+        signature = marks.first("签署", end, len(text))
+        appendix = marks.first("附录", signature.start, len(text)) if signature else appendix
+    return [Cut(0, "首部", _STRONG), *cuts, *(_cut(mark) for mark in (signature, appendix) if mark)]
 
 
-def _statute(text: str, marks: Marks) -> list[_Cut]:
-    headings = marks.all(marks.kinds, 0, len(text))
-    article = next((i for i, mark in enumerate(headings) if mark.kind == "条"), len(headings))
-    # A table of contents lists the same headings: the last run that starts with 第一编 or 第一章 is the text's own.
-    firsts = [i for i in range(article) if headings[i].rule_id.endswith("_first")]
-    own = firsts[-1] if firsts else article
-    if own > 0 and headings[own - 1].rule_id.endswith("_first"):
-        own -= 1
-    return [_Cut(0, "首部", _STRONG), *(_cut(mark) for mark in headings[own:])]
+def _is_after(marks: Marks, appendix: Mark, cuts: Sequence[Cut]) -> bool:
+    """Whether ``appendix`` follows the signatures, or the last clause."""
+    if not cuts or appendix.start < cuts[0].start:
+        return False
+    last = max((cut.start for cut in cuts if cut.start < appendix.start), default=0)
+    return cuts[-1].start == last or marks.first("签署", last, appendix.start) is not None
 
 
-def _exam(text: str, marks: Marks) -> list[_Cut]:
-    cuts = [_Cut(0, "题干", _STRONG)]
-    for mark in marks.all(marks.kinds, 0, len(text)):
-        # A numbered line is a new question only after an answer; within a stem it counts facts.
-        if mark.kind != "题干" or cuts[-1].kind in ("答案", "解析"):
-            cuts.append(_cut(mark))
-    return _joined(cuts)
+def _statute(text: str, rules: SegmentRules) -> list[Cut]:
+    return cut_statute(text, rules.lines(text, "statute"))
 
 
-def _qa(text: str, marks: Marks) -> list[_Cut]:
+def _exam(text: str, rules: SegmentRules) -> list[Cut]:
+    marks = rules.marks(text, "exam")
+    found = [(mark, values(text[mark.start : mark.end])) for mark in marks.all(marks.kinds, 0, len(text))]
+    if text.isspace():
+        return [Cut(0, "题干", _GUESS, "题1")]
+    begin = len(text) - len(text.lstrip())
+    numbered = [mark.start for mark, numbers in found if mark.kind.startswith("题干") and numbers == (1,)]
+    if numbered and numbered[0] > begin:
+        # What stands above question 1 is the heading of the paper; without a question 2 the number counts something else.
+        cuts = _questions(found, numbered[0])
+        if any(cut.path == "题2" for cut in cuts):
+            return [Cut(0, "首部", _LIKELY), *cuts]
+    return _questions(found, begin)
+
+
+def _questions(found: Sequence[tuple[Mark, tuple[int, ...]]], begin: int) -> list[Cut]:
+    """The cuts from the stem at ``begin`` on; a numbered line is the next question only if its number is due."""
+    cuts = [Cut(begin, "题干", _STRONG, "题1")]
+    number = 0
+    for mark, numbers in found:
+        if mark.start < begin:
+            continue
+        if not mark.kind.startswith("题干"):
+            if cuts[-1].kind != mark.kind:
+                cuts.append(Cut(mark.start, mark.kind, mark.confidence, cuts[-1].path))
+        elif mark.start == begin:
+            number = numbers[0]
+            cuts[0] = cuts[0]._replace(path=f"题{number}")
+        elif number and cuts[-1].kind != "题干" and numbers[0] == number + 1:
+            number += 1
+            cuts.append(Cut(mark.start, "题干", mark.confidence, f"题{number}"))
+    return cuts
+
+
+def _qa(text: str, rules: SegmentRules) -> list[Cut]:
+    marks = rules.marks(text, "qa")
     told = marks.all(marks.kinds, 0, len(text))
     if told:
-        return _joined([_Cut(0, "问", _GUESS), *(_cut(mark) for mark in told)])
+        cuts = _joined([Cut(0, "问", _GUESS), *(_cut(mark) for mark in told)])
+        if told[0].kind == "问" and not text[: told[0].start].strip():
+            cuts = _joined([_cut(mark) for mark in told])
+        numbers = accumulate(int(cut.kind == "问") for cut in cuts)
+        return [cut._replace(path=f"问{max(number, 1)}") for cut, number in zip(cuts, numbers, strict=True)]
     begin = len(text) - len(text.lstrip())
     line_end = text.find("\n", begin)
     if line_end < 0:
-        return [_Cut(0, "问", _GUESS)]
+        return [Cut(0, "问", _GUESS, "问1")]
     sure = _STRONG if text[begin:line_end].rstrip().endswith(("？", "?")) else 0.6
-    return [_Cut(0, "问", sure), _Cut(line_end + 1, "答", sure)]
+    return [Cut(0, "问", sure, "问1"), Cut(line_end + 1, "答", sure, "问1")]
 
 
 _CUTTERS = {"judgment": _judgment, "contract": _contract, "exam": _exam, "qa": _qa, "statute": _statute}
@@ -193,10 +231,10 @@ _CUTTERS = {"judgment": _judgment, "contract": _contract, "exam": _exam, "qa": _
 def segment(text: str, doc_type: str, rules: SegmentRules) -> list[Segment]:
     """Segments that tile ``text``: the first starts at 0, each starts where the one before ends, the last ends at ``len(text)``.
 
-    Judgments (order of 法〔2016〕221号, each as far as it is there): 首部 (twice where the party block stands between: the
-    title, then the history of the case), 当事人, 诉称, 辩称, 查明, 理由, 依据, 主文, 尾部, 落款, 附录; in Taiwan 主文 first.
-    Contracts: 首部, 条款 (one a clause), 签署, 附录. Exams: 题干, 选项, 答案, 解析. Q&A: 问, 答. Statutes: 首部, 编, 章, 节, 条.
-    An empty text has no segments. Raises KeyError for an unknown ``doc_type``.
+    Judgments (order of 法〔2016〕221号, each as far as it is there): 首部, 当事人, 审理经过 (how the case came and was heard),
+    诉称, 辩称, 查明, 理由, 依据, 主文, 尾部, 落款, 附录; in Taiwan 主文 first. Contracts: 首部, 编, 章, 节, 条款 (one a numbered
+    clause or step of one), 签署, 附录. Exams: 首部, 题干, 选项, 答案, 解析. Q&A: 问, 答. Statutes: 首部, 编, 章, 节, 条 (with its
+    first paragraph), 款, 项, 目, 点, 理由, 附录. An empty text has no segments. Raises KeyError for an unknown ``doc_type``.
     """
     cutter = _CUTTERS[doc_type]
-    return _tile(text, cutter(text, rules.marks(text, doc_type))) if text else []
+    return _tile(text, cutter(text, rules)) if text else []
