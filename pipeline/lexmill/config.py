@@ -108,6 +108,8 @@ class Dedup(_Section):
 
     enabled: bool = True
     threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
+    prefer: Literal["best", "first"] = "best"
+    keep: Literal["all", "latest"] = "all"
 
 
 class Deidentify(_Section):
@@ -136,6 +138,8 @@ class Tokenize(_Section):
     backend: Literal["auto", "reference"] = "auto"
     bos: bool = False
     seq_lens: Annotated[tuple[Annotated[int, Field(ge=16, le=1 << 20)], ...], Field(min_length=1)] = (4096,)
+    unpacked: bool = False
+    repeat_heading: Annotated[int, Field(ge=0)] = 0
     dp_width: Annotated[int, Field(ge=1, le=65536)] = 16
     seed: Annotated[int, Field(ge=0)] = 0
 
@@ -147,6 +151,12 @@ class Tokenize(_Section):
         if len(set(value)) != len(value):
             raise ValueError("every window length may stand once")
         return value
+
+    @model_validator(mode="after")
+    def _room_behind_heading(self) -> "Tokenize":
+        if self.repeat_heading > min(self.seq_lens) // 4:
+            raise ValueError(f"repeat_heading may be at most {min(self.seq_lens) // 4}, a quarter of the shortest window")
+        return self
 
 
 class Cluster(_Section):

@@ -83,6 +83,12 @@ SIGNATURE = pa.schema(
         ("doc_id", pa.string()),
         ("exact", pa.binary(16)),  # blake2b-128 of the comparison copy
         ("case_key", pa.uint64()),  # hash of the well-formed case number; 0 = none
+        ("trial", pa.int8()),  # trial level of a judgment, from 1; 0 = unknown
+        ("title", pa.string()),  # of a statute, folded; null for other documents
+        ("version", pa.string()),  # of a dated statute: the figures above its first article; null or empty for other documents
+        ("key", pa.uint64()),  # what splits the buckets: the case number where a guard looks at it; 0 = any
+        ("same", pa.uint64()),  # hash of the paper of a case, the stem of an exam item, the title of a statute; 0 = none
+        ("options", pa.list_(pa.uint64())),  # hashes of the options of an exam item, sorted
         ("n_chars", pa.int32()),  # of the comparison copy
         ("n_fffd", pa.int32()),
         ("n_text", pa.int32()),  # characters of the text itself
@@ -91,12 +97,20 @@ SIGNATURE = pa.schema(
     ]
 )
 
+# One row a sequence. Its lists other than input_ids have one entry a piece, a stretch of one document; the pieces stand one after
+# the other, so that position boundaries (cu_seqlens) are the running sum of doc_lens, and padding comes last.
 TOKENS = pa.schema(
     [
         ("input_ids", pa.list_(pa.int32())),
-        ("doc_ids", pa.list_(pa.int64())),  # low 63 bits of the doc_id of each piece
-        ("doc_lens", pa.list_(pa.int32())),  # tokens of each piece, end-of-text included
-        ("doc_starts", pa.list_(pa.int32())),  # first token of the piece within its document
+        ("doc_ids", pa.list_(pa.int64())),  # low 63 bits of the doc_id
+        ("doc_lens", pa.list_(pa.int32())),  # tokens that the piece takes up, end-of-text and repeated heading included
+        ("doc_starts", pa.list_(pa.int32())),  # first token of the piece within its document (of those behind the heading)
         ("n_pad", pa.int32()),
+        ("head_lens", pa.list_(pa.int32())),  # tokens at the piece's beginning that repeat the heading of a document that was cut
+        ("char_starts", pa.list_(pa.int32())),  # code points of the document's text that the piece stands for, half-open,
+        ("char_ends", pa.list_(pa.int32())),  # the repeated heading left out
+        ("repeats", pa.list_(pa.int32())),  # 0 where the document is here for the first time, 1 for the second, …
+        ("sources", pa.list_(pa.string())),
+        ("doc_types", pa.list_(pa.string())),
     ]
 )

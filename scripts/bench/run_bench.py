@@ -35,7 +35,8 @@ foreign = false
 """
 
 
-def _lines(path: Path) -> IO[str]:
+def lines_of(path: Path) -> IO[str]:
+    """The lines of a file, which may be packed with zstd."""
     raw: Any = path.open("rb")
     if path.suffix == ".zst":
         raw = zstandard.ZstdDecompressor().stream_reader(raw)
@@ -46,7 +47,7 @@ def split(path: Path, folder: Path) -> tuple[list[str], int, int]:
     """Write one JSONL file a document type; returns (types, documents, bytes of text)."""
     outputs: dict[str, IO[str]] = {}
     documents = size = 0
-    with _lines(path) as lines:
+    with lines_of(path) as lines:
         for line in lines:
             record = json.loads(line)
             kind = record["source"].replace("_", "-").partition("-")[0]

@@ -27,12 +27,13 @@ import zstandard
 from lexmill.core.tokens.tokenizer import load
 from lexmill.jobs.release import scan_shard
 from lexmill.jobs.resources import TokenizerKey
-from lexmill.jobs.tokenize import pack_shard, scatter_part
+from lexmill.jobs.tokenize import Control, Framing, Shard, pack_shard, scatter_part
 from lexmill.schema import DOCUMENT_JUDGED
 from lexmill.store import files
 from lexmill.store.stages import Receipt, StageFolder, Target, make_manifest
 
 SEQ_LEN = 4096
+FRAMING = Framing(None, 0, (SEQ_LEN,), 0)
 
 
 def texts(path: Path, size: float) -> Iterator[str]:
@@ -80,6 +81,11 @@ def write_parts(path: Path, folder: StageFolder, megabytes: float, part_megabyte
     return receipts, total + size
 
 
+def shard_of(number: int, of: int) -> Shard:
+    """One of ``of`` equal ranges of hashes."""
+    return Shard(SEQ_LEN, number, of, (((number << 64) // of, ((number + 1) << 64) // of - 1),), 0, True)
+
+
 def measure(path: Path, backend: Any, megabytes: float, part_megabytes: float, shards: int) -> dict[str, Any]:
     """Core seconds of every step, the peak memory of this process, and a digest of the shards."""
     with tempfile.TemporaryDirectory() as name:
@@ -89,18 +95,17 @@ def measure(path: Path, backend: Any, megabytes: float, part_megabytes: float, s
         spent = [time.process_time()]
         tokenizer = load("deepseek")
         key = TokenizerKey("deepseek", tokenizer.digest, backend, "qwen")
-        scatter_part(Target(scatter, 0, "warm"), StageFolder(Path(name) / "warm"), warm.entry(), key, None, 0)
+        control = Control(tokenizer.digest, tokenizer.eos_id, tokenizer.pad_id, None)
+        scatter_part(Target(scatter, 0, "warm"), StageFolder(Path(name) / "warm"), warm.entry(), key, FRAMING)
         files.write_json(scatter.path / "manifest.json", make_manifest("scatter", "", "", [scatter.receipt(0)]))  # type: ignore[list-item]
-        shard = pack_shard(Target(packed, 0, "warm"), scatter, SEQ_LEN, 0, 1, 1, True, tokenizer.pad_id)
+        shard = pack_shard(Target(packed, 0, "warm"), scatter, shard_of(0, 1), 0, control)
         scan_key = TokenizerKey("deepseek", tokenizer.digest, "reference", "qwen")
         scan_shard(Target(scanned, 0, "warm"), packed, shard.entry(), scan_key)
         spent.append(time.process_time())
-        parts = [scatter_part(Target(scatter, r.number, "bench"), source, r.entry(), key, None, 0) for r in receipts]
+        parts = [scatter_part(Target(scatter, r.number, "bench"), source, r.entry(), key, FRAMING) for r in receipts]
         files.write_json(scatter.path / "manifest.json", make_manifest("scatter", "", "", parts))
         spent.append(time.process_time())
-        made = [
-            pack_shard(Target(packed, n, "bench"), scatter, SEQ_LEN, n, shards, 1, True, tokenizer.pad_id) for n in range(shards)
-        ]
+        made = [pack_shard(Target(packed, n, "bench"), scatter, shard_of(n, shards), 0, control) for n in range(shards)]
         spent.append(time.process_time())
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for shard in made:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lexmill.core.forecast import Z95, Estimate, Stratum, copies_at_scale, cores_for, ratio_estimate, wall_seconds
+from lexmill.core.forecast import Z95, Estimate, Stratum, copies_at_scale, cores_for, line, ratio_estimate, wall_seconds
 
 
 def test_proportional_costs_are_estimated_without_error() -> None:
@@ -54,3 +54,9 @@ def test_more_cores_are_never_slower_and_the_least_that_fit_are_found() -> None:
 def test_an_interval_holds_its_value() -> None:
     assert Estimate.around(10.0, 0.2) == Estimate(10.0, 8.0, 12.0)
     assert Estimate.around(10.0, 3.0).low == 0.0
+
+
+def test_a_line_has_a_fixed_cost_and_never_falls() -> None:
+    assert line(10, 7.0, 40, 13.0, 100) == pytest.approx(25.0)
+    assert line(10, 7.0, 40, 5.0, 100) == 5.0
+    assert line(40, 7.0, 40, 5.0, 100) == 5.0

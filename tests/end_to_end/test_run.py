@@ -128,9 +128,9 @@ def test_shards_hold_every_document_once_and_are_even(reference: Reference) -> N
 def test_a_second_window_length_gets_its_own_shards(tmp_path: Path, reference: Reference) -> None:
     site = make_site(tmp_path)
     result = site.json(settings=("tokenize.seq_lens=[256, 512]",))
-    assert [row["seq_len"] for row in result["shards"]] == [256, 512]
-    assert result["shards"][0]["tokens"] == result["shards"][1]["tokens"]
-    assert {**result["shards"][1]} == {**reference.balance["shards"][0]}
+    assert [row["seq_len"] for row in result["windows"]] == [256, 512]
+    assert result["windows"][0]["tokens"] == result["windows"][1]["tokens"]
+    assert {**result["windows"][1]} == {**reference.balance["windows"][0]}
     assert result["stages"][-1]["out"] == reference.balance["stages"][-1]["out"]
 
 

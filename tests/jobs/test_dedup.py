@@ -110,6 +110,13 @@ def test_an_id_is_used_once(make_job: MakeJob) -> None:
     assert manifest["counts"]["out"]["q/qa"]["docs"] == 3
 
 
+def test_switched_off_an_id_is_still_used_once(make_job: MakeJob) -> None:
+    records = [{"id": "same", "text": article(1)}, {"id": "same", "text": article(2)}, {"id": "b", "text": article(1)}]
+    _, ledger, kept = run(make_job("a", [*records, records[0]], "dedup.enabled=false"))
+    assert sorted(row["rule"] for row in ledger) == ["dedup.exact", "dedup.id_used_twice"]
+    assert kept == {article(1)}
+
+
 def test_switched_off_it_passes_everything_on(make_job: MakeJob) -> None:
     manifest, ledger, _ = run(make_job("a", corpus(), "dedup.enabled=false"))
     assert ledger == []

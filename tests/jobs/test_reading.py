@@ -159,6 +159,18 @@ def test_zeros_without_end_are_refused(tmp_path: Path) -> None:
     assert read(put(tmp_path, "a.txt.gz", gzip.compress(bytes(40 << 20))))[0][2] == "ingest.max_ratio"
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le"])
+def test_json_lines_that_cannot_be_cut_are_read_whole(tmp_path: Path, name: str, encoding: str) -> None:
+    indent = 1 if encoding == "utf-8" else None
+    values = [{"id": f"n{n}", "text": f"{TEXT}{n}" * 40} for n in range(2500)]
+    data = "\n".join(json.dumps(value, ensure_ascii=False, indent=indent) for value in values).encode(encoding)
+    path = put(tmp_path, name, gzip.compress(data) if name.endswith(".gz") else data)
+    found = read(path, part_bytes=1 << 16)
+    assert [(record_id, text) for _, record_id, text in found] == [(value["id"], value["text"]) for value in values]
+    assert len(cuts_of(path, source(), 1 << 16, limits())) == 1
+
+
 def test_a_long_line_is_named_and_the_rest_read(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", LINES + b'{"text":"' + b"x" * (3 << 20) + b'"}\n' + LINES)
     found = read(path, bounds=limits(max_record_mb=1))

@@ -86,6 +86,10 @@ def test_what_is_published_is_what_the_manifest_says(make_job: MakeJob) -> None:
     assert pq.read_schema(folder / body["shards"][0]["path"]).equals(TOKENS)
     assert sum(body["tokens"].values()) == sum(shard["tokens"] for shard in body["shards"])
     assert body["sources"]["q"]["origin"] == "open"
+    (window,) = body["windows"]
+    assert (window["shards"], window["documents"]) == (2, body["sets"][0]["stages"]["filter"]["counts"]["out"]["q/qa"]["docs"])
+    assert window["padding_share"] == round(window["padding"] / (128 * window["sequences"]), 6)
+    assert sum(window["cuts"].values()) >= window["cut"] > 0
 
 
 def test_another_content_is_another_release_and_the_old_one_stays(make_job: MakeJob) -> None:

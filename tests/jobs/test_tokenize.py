@@ -1,10 +1,12 @@
 """The tokenize job: shards by a multiple of the width, bounded files and memory, every token once, and it balances."""
 
+import json
 from collections import Counter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lexmill.core.tokens.ids import low63
@@ -75,6 +77,61 @@ def test_bounds_on_files_and_memory_change_shards_but_no_document(make_job: Make
     assert pieces(job, manifest) == expected(job, filtered)
 
 
+def test_every_piece_says_which_characters_it_stands_for(make_job: MakeJob) -> None:
+    titled = [{**record, "text": f"短文第{n}篇\n{record['text']}"} for n, record in enumerate(records(60))]
+    job = make_job("a", titled, "tokenize.bos=true", "tokenize.repeat_heading=30", "tokenize.seq_lens=[128, 200]")
+    filtered = prepared(job)
+    manifest = tokenize.run(job, filtered)
+    tokenizer = load("deepseek")
+    rows = [row for entry in filtered["parts"] for row in job.workspace.stage("filter").read(entry, DOCUMENT_JUDGED).to_pylist()]
+    texts = {low63(row["doc_id"]): row for row in rows}
+    control = {0, 1, 2}
+    for entry, extra in zip(manifest["parts"], manifest["extra"], strict=True):
+        names = ("doc_ids", "doc_lens", "head_lens", "char_starts", "char_ends", "sources", "doc_types")
+        for row in job.workspace.stage("tokenize").read(entry, TOKENS).to_pylist():
+            assert len(row["input_ids"]) == extra["seq_len"]
+            at = 0
+            for doc, length, head, start, end, source, doc_type in zip(*(row[name] for name in names), strict=True):
+                ids = row["input_ids"][at : at + length]
+                text = texts[doc]["text"]
+                assert tokenizer.decode([token for token in ids[head:] if token not in control]) == text[start:end]
+                assert text.startswith(tokenizer.decode(ids[:head]))
+                assert (source, doc_type) == (texts[doc]["source"], texts[doc]["doc_type"])
+                at += length
+    assert sum(extra["headings"] for extra in manifest["extra"]) > 0
+    cuts = [extra["cuts"] for extra in manifest["extra"]]
+    assert sum(found["segment"] + found["sentence"] for found in cuts) > 10 * sum(found["token"] for found in cuts)
+
+
+def test_shards_have_as_many_sequences_each(make_job: MakeJob) -> None:
+    job = make_job("a", records(200), "tokenize.dp_width=4", "tokenize.seq_lens=[128, 256]")
+    manifest = tokenize.run(job, prepared(job))
+    rows = [entry["rows"] for entry in manifest["parts"]]
+    assert len(set(rows[:4])) == len(set(rows[4:])) == 1
+    tokens = [extra["tokens"] for extra in manifest["extra"]]
+    assert max(tokens[:4]) - min(tokens[:4]) < 2 * max(len(ids) for ids in pieces(job, manifest).values())
+
+
+def test_documents_are_also_written_unpacked(make_job: MakeJob) -> None:
+    job = make_job("a", records(60), "tokenize.unpacked=true")
+    filtered = prepared(job)
+    manifest = tokenize.run(job, filtered)
+    assert [extra["seq_len"] for extra in manifest["extra"]] == [128, 128, None, None]
+    whole = manifest["parts"][2:]
+    rows = [row for entry in whole for row in job.workspace.stage("tokenize").read(entry, TOKENS).to_pylist()]
+    assert {row["doc_ids"][0]: row["input_ids"] for row in rows} == expected(job, filtered)
+    assert all(len(row["doc_ids"]) == 1 and row["n_pad"] == 0 for row in rows)
+    packed = dict(manifest, parts=manifest["parts"][:2])
+    assert pieces(job, packed) == expected(job, filtered)
+
+
+def test_a_shard_alone_says_how_to_read_it(make_job: MakeJob) -> None:
+    job = make_job("a", records(10), "tokenize.bos=true")
+    tokenize.run(job, prepared(job))
+    footer = json.loads(pq.read_schema(job.workspace.stage("tokenize").part(0)).metadata[b"lexmill"])
+    assert footer == {"bos_id": 0, "eos_id": 1, "pad_id": 2, "seq_len": 128, "tokenizer": load("deepseek").digest}
+
+
 def test_documents_are_scattered_by_hash_not_by_order(make_job: MakeJob) -> None:
     job = make_job("a", records(80), "tokenize.dp_width=4")
     manifest = tokenize.run(job, prepared(job))
@@ -129,7 +186,7 @@ def test_the_scan_joins_cut_documents(make_job: MakeJob) -> None:
     found = [
         document
         for number, entry in enumerate(manifest["parts"])
-        for document in release._documents(folder.part(number), entry["sha256"])
+        for document in release._documents(folder.part(number), entry["sha256"], load("deepseek").eos_id)
     ]
     assert {doc: ids.tolist() for doc, ids in found} == expected(job, filtered)
     assert max(Counter(doc for doc, _ in found).values()) == 1

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import os
+import random
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -82,6 +83,21 @@ def test_a_line_as_long_as_the_limit_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"x" * 100 + b"\ny\n")
     assert collect(path, "", 0, 1 << 30, limit=100) == (b"x" * 100 + b"\ny\n", [])
+
+
+@pytest.mark.parametrize("keep", [0.5, 0.9])
+def test_lines_before_a_fault_are_kept(tmp_path: Path, keep: float) -> None:
+    lines = b"".join(random.Random(1).randbytes(40_000).hex().encode() + b"\n" for _ in range(100))
+    packed = gzip.compress(lines)
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(packed[: int(keep * len(packed))])
+    blocks: list[Lines | LongLine] = []
+    with pytest.raises(DocumentError, match="broken_compression"):
+        blocks.extend(read_lines(str(path), ".gz", 0, 1 << 30, 1 << 20, Allowance.split(len(packed), LIMITS)))
+    found = b"".join(block.data for block in blocks if isinstance(block, Lines))
+    assert lines.startswith(found)
+    assert found.endswith(b"\n")
+    assert len(found) > (keep - 0.2) * len(lines)
 
 
 @pytest.mark.parametrize("compression", sorted(PACK))

@@ -59,6 +59,14 @@ def copies_at_scale(share_found: float, share_sampled: float) -> float:
     return min(0.9, share_found / share_sampled) if share_sampled else 0.0
 
 
+def line(size: float, cost: float, larger: float, its_cost: float, at: float) -> float:
+    """The cost at size ``at`` on the line through two measured points, whose slope is not let fall below zero."""
+    if larger <= size:
+        return its_cost
+    slope = max(0.0, (its_cost - cost) / (larger - size))
+    return its_cost + slope * (at - larger)
+
+
 def wall_seconds(stage_cpu: Mapping[str, tuple[float, int]], fixed: float, cores: int) -> float:
     """Seconds that stages of (core-seconds, tasks) take on ``cores``: the last wave of tasks may not fill them."""
     return fixed + sum(cpu * -(-tasks // cores) / tasks for cpu, tasks in stage_cpu.values() if tasks)

@@ -2,16 +2,17 @@
 
 Steps, each a folder of Parquet parts (``Workspace.work``)::
 
-    dedup.signatures   one a part      comparison copy → exact hash, case key, MinHash signature
-    dedup.bands        one a part      (band, hash, case key, row), sorted, a row group a band
+    dedup.signatures   one a part      comparison copy → exact hash, keys of its identity, MinHash signature
+    dedup.bands        one a part      (band, hash, key, row), sorted, a row group a band
     dedup.ids          one a range     documents whose doc_id was seen before
     dedup.edges        one a (band, range)  star edges between documents of a bucket
     dedup.components   one             union-find over all edges
     dedup.candidates   one a part      the texts of documents in a component of two or more, sorted by bucket of components
     dedup.verdicts     one a bucket    exact Jaccard against kept representatives
-    dedup.decisions    one             what leaves, by ordinal
+    dedup.pairs        one             every decision by ordinal: kept, gone, Jaccard, rule; refused pairs, too
     dedup              one a part      kept documents and ledger
 
+Without comparison (``enabled = false``) only used ids are looked for: ``dedup.digests``, ``dedup.ids``, ``dedup.pairs``.
 An ordinal is a document's number over all ingest parts, in order of part and row.
 """
 
@@ -26,11 +27,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lexmill.core.batch import Batch, Ledger
+from lexmill.core.batch import Batch
 from lexmill.core.dedup.cluster import components, star_edges
-from lexmill.core.dedup.describe import describe
-from lexmill.core.dedup.judge import CANDIDATES, judge
+from lexmill.core.dedup.compare import comparison_copies
+from lexmill.core.dedup.describe import describe, exact_digests
+from lexmill.core.dedup.identity import NO_KEY
+from lexmill.core.dedup.judge import CANDIDATES, EXACT, PAIRS, Keep, Prefer, judge
 from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
+from lexmill.core.dedup.utf8 import buffers
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import rules_for
@@ -42,13 +46,18 @@ from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 _HASHES_A_TASK = 8_000_000
 _CANDIDATES_A_TASK = 8_000
 
-_BAND = pa.schema([("band", pa.int32()), ("hash", pa.uint64()), ("case_key", pa.uint64()), ("row", pa.int32())])
-_REPEATED = pa.schema([("ordinal", pa.int64()), ("twin", pa.string()), ("same_text", pa.bool_())])
+# After the bands of the signature come two of one hash a document: equal texts, and what a document says it is.
+_EXACT_BAND = BANDS
+_SAME_BAND = BANDS + 1
+_ALL_BANDS = BANDS + 2
+
+ID_USED_TWICE = "dedup.id_used_twice"
+
+_BAND = pa.schema([("band", pa.int32()), ("hash", pa.uint64()), ("key", pa.uint64()), ("row", pa.int32())])
+_DIGEST = pa.schema([SIGNATURE.field("doc_id"), SIGNATURE.field("exact")])
+_REPEATED = pa.schema([("ordinal", pa.int64()), ("twin_ordinal", pa.int64()), ("twin", pa.string()), ("same_text", pa.bool_())])
 _EDGE = pa.schema([("low", pa.int64()), ("high", pa.int64())])
 _COMPONENT = pa.schema([("ordinal", pa.int64()), ("component", pa.int64())])
-_DECISION = pa.schema(
-    [("ordinal", pa.int64()), ("twin", pa.string()), ("action", pa.string()), ("rule", pa.string()), ("jaccard", pa.float64())]
-)
 _CANDIDATE = pa.schema([("bucket", pa.int32()), *CANDIDATES])
 
 
@@ -90,12 +99,14 @@ def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     this = _Run(job, fingerprint, job.workspace.stage("ingest"), entries, firsts)
     if settings.enabled:
         _decide(this)
-    about = _decision_digests(this) if settings.enabled else [None] * len(entries)
+    else:
+        _check_ids(this)
+    about = _decision_digests(this)
     tasks = [
         PartTask(
             number,
             digest(fingerprint, entry["sha256"], about[number]),
-            (this.ingest, entry, firsts[number], this.step("decisions") if settings.enabled else None),
+            (this.ingest, entry, firsts[number], this.step("pairs")),
             int(entry["bytes"]),
             digest(fingerprint, entry["fingerprint"], about[number]),
         )
@@ -104,41 +115,56 @@ def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     return job.runner.run_stage("dedup", job.workspace.stage("dedup"), apply_part, tasks, fingerprint)
 
 
-def _decision_digests(this: _Run) -> list[str | None]:
+def _decision_digests(this: _Run) -> list[str]:
     """What was decided about each part, so that a part is made again only if its own decisions changed."""
-    (path,) = _part_files(this.step("decisions"))
-    table = pq.read_table(path, use_threads=False)
+    (path,) = _part_files(this.step("pairs"))
+    table = pq.read_table(path, columns=["ordinal", "twin", "rule", "value"], filters=[("gone", "==", True)], use_threads=False)
     edges = np.searchsorted(table["ordinal"].to_numpy(), this.firsts)
-    digests: list[str | None] = []
+    digests = []
     for number, (low, high) in enumerate(pairwise(edges.tolist())):
         found = table.slice(low, high - low)
         rows = pc.subtract(found["ordinal"], this.firsts[number]).to_pylist()
-        digests.append(digest(rows, found.drop_columns(["ordinal"]).to_pylist()))
+        digests.append(digest(rows, found.drop_columns(["ordinal"]).to_pydict()))
     return digests
 
 
+def _find_repeated(this: _Run, digests: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    ranges = max(1, -(-this.firsts[-1] // _HASHES_A_TASK))
+    return this.go(
+        "ids",
+        find_repeated,
+        [
+            ((this.step(digests), this.firsts, number, ranges), [manifest["fingerprint"], number, ranges], this.firsts[-1] * 16)
+            for number in range(ranges)
+        ],
+    )
+
+
+def _check_ids(this: _Run) -> None:
+    """Find documents under a used id, and nothing else."""
+    digests = this.go(
+        "digests", digest_part, [((this.ingest, entry), entry["sha256"], int(entry["bytes"])) for entry in this.entries]
+    )
+    repeated = _find_repeated(this, "digests", digests)
+    this.go("pairs", collect_pairs, [((None, this.step("ids")), [None, repeated["fingerprint"]], 0)])
+
+
 def _decide(this: _Run) -> None:
-    """Find out what leaves: all steps up to ``dedup.decisions``."""
-    entries, firsts = this.entries, this.firsts
+    """Find out what leaves: all steps up to ``dedup.pairs``."""
+    entries, firsts, settings = this.entries, this.firsts, this.job.config.dedup
+    rules = (this.job.config.rule_folders, this.job.rules.digests)
     signed = this.go(
         "signatures",
         sign_part,
-        [((this.ingest, entry), entry["sha256"], int(entry["bytes"])) for entry in entries],
+        [((this.ingest, entry, *rules), entry["sha256"], int(entry["bytes"])) for entry in entries],
     )
     banded = this.go(
         "bands",
         band_part,
         [((this.step("signatures"), entry), entry["sha256"], int(entry["bytes"])) for entry in signed["parts"]],
     )
+    repeated = _find_repeated(this, "signatures", signed)
     ranges = max(1, -(-firsts[-1] // _HASHES_A_TASK))
-    repeated = this.go(
-        "ids",
-        find_repeated,
-        [
-            ((this.step("signatures"), firsts, number, ranges), [signed["fingerprint"], number, ranges], firsts[-1] * 16)
-            for number in range(ranges)
-        ],
-    )
     edges = this.go(
         "edges",
         find_edges,
@@ -148,7 +174,7 @@ def _decide(this: _Run) -> None:
                 [banded["fingerprint"], repeated["fingerprint"], band, number, ranges],
                 firsts[-1] * 20 // ranges,
             )
-            for band in range(BANDS + 1)  # the last is the exact hash
+            for band in range(_ALL_BANDS)
             for number in range(ranges)
         ],
     )
@@ -182,13 +208,7 @@ def _decide(this: _Run) -> None:
         judge_bucket,
         [
             (
-                (
-                    this.step("candidates"),
-                    bucket,
-                    this.job.config.dedup.threshold,
-                    this.job.config.rule_folders,
-                    this.job.rules.digests,
-                ),
+                (this.step("candidates"), bucket, settings.threshold, settings.keep, settings.prefer, *rules),
                 [candidates["fingerprint"], bucket],
                 sum(int(entry["bytes"]) for entry in candidates["parts"]) // buckets,
             )
@@ -196,30 +216,40 @@ def _decide(this: _Run) -> None:
         ],
     )
     this.go(
-        "decisions",
-        collect_decisions,
+        "pairs",
+        collect_pairs,
         [((this.step("verdicts"), this.step("ids")), [verdicts["fingerprint"], repeated["fingerprint"]], 0)],
     )
 
 
-def sign_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any]) -> Receipt:
+def sign_part(
+    target: Target, ingest: StageFolder, entry: Mapping[str, Any], overlays: tuple[Path, ...], digests: Mapping[str, str]
+) -> Receipt:
     """Signatures of the documents of one ingest part, in its row order."""
-    return target.write_work(describe(ingest.read(entry, DOCUMENT_RAW)))
+    return target.write_work(describe(ingest.read(entry, DOCUMENT_RAW), rules_for(overlays, digests).dedup))
+
+
+def digest_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any]) -> Receipt:
+    """Ids and digests of the documents of one ingest part, in its row order."""
+    table = ingest.read(entry, DOCUMENT_RAW)
+    exact = exact_digests(buffers(comparison_copies(table["text"])))
+    return target.write_work(pa.table([table["doc_id"], exact], schema=_DIGEST))
 
 
 def band_part(target: Target, signatures: StageFolder, entry: Mapping[str, Any]) -> Receipt:
-    """The band entries of one part: one sorted row group for each band, and one for the exact hashes."""
+    """The band entries of one part: one sorted row group for each band."""
     table = signatures.read(entry, SIGNATURE)
-    keys = table["case_key"].to_numpy()
+    keys, same = table["key"].to_numpy(), table["same"].to_numpy()
     signed = np.flatnonzero(table["n_chars"].to_numpy() >= SHINGLE)
     hashes = band_hashes(unpack(table["signature"])[signed])
-    exact = exact_hashes(table["exact"])
+    everyone, named = np.arange(table.num_rows), np.flatnonzero(same != NO_KEY)
+    bands = [(signed, hashes[:, band], keys[signed]) for band in range(BANDS)]
+    bands.append((everyone, exact_hashes(table["exact"]), keys))
+    bands.append((named, same[named], keys[named]))
     with target.writer(_BAND) as (writer, done):
-        for band in range(BANDS + 1):
-            rows = signed if band < BANDS else np.arange(table.num_rows)
-            values = hashes[:, band] if band < BANDS else exact
+        for band, (rows, values, own) in enumerate(bands):
             order = np.lexsort((rows, values))
-            columns = [np.full(len(rows), band, np.int32), values[order], keys[rows][order], rows[order].astype(np.int32)]
+            columns = [np.full(len(rows), band, np.int32), values[order], own[order], rows[order].astype(np.int32)]
             writer.write_table(pa.table([pa.array(column) for column in columns], schema=_BAND), row_group_size=1 << 30)
     return done[0]
 
@@ -259,10 +289,15 @@ def find_repeated(target: Target, signatures: StageFolder, firsts: list[int], nu
     starts = np.flatnonzero(np.concatenate([[True], (head[1:] != head[:-1]) | (tail[1:] != tail[:-1])]))
     first_of = starts[np.searchsorted(starts, again, side="right") - 1] if len(again) else again
     rows = sorted(
-        (int(ordinal[at]), f"{int(head[at]):016x}{int(tail[at]):016x}", bool((exact[at] == exact[first]).all()))
+        (
+            int(ordinal[at]),
+            int(ordinal[first]),
+            f"{int(head[at]):016x}{int(tail[at]):016x}",
+            bool((exact[at] == exact[first]).all()),
+        )
         for at, first in zip(again, first_of, strict=True)
     )
-    columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(_REPEATED)
     return target.write_work(pa.table([list(column) for column in columns], schema=_REPEATED))
 
 
@@ -280,7 +315,7 @@ def find_edges(
         values = table["hash"].to_numpy()
         mine = _in_range(values, number, ranges)
         hashes.append(values[mine])
-        keys.append(table["case_key"].to_numpy()[mine])
+        keys.append(table["key"].to_numpy()[mine])
         ordinals.append(first + table["row"].to_numpy()[mine].astype(np.int64))
     ordinal = np.concatenate(ordinals)
     gone = np.isin(ordinal, _repeated(ids)["ordinal"].to_numpy())
@@ -324,6 +359,7 @@ def collect_candidates(
         "bucket": pa.array((component % buckets).astype(np.int32)),
         "ordinal": found["ordinal"],
         "component": found["component"],
+        "past": pa.array(np.zeros(found.num_rows, bool)),
         "source_order": pa.array([order[name] for name in documents["source"].to_pylist()], pa.int32()),
         "doc_type": documents["doc_type"],
         "text": documents["text"],
@@ -339,6 +375,8 @@ def judge_bucket(
     candidates: StageFolder,
     bucket: int,
     threshold: float,
+    keep: Keep,
+    prefer: Prefer,
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
 ) -> Receipt:
@@ -346,60 +384,50 @@ def judge_bucket(
     table = pa.concat_tables(
         [pq.read_table(path, filters=[("bucket", "==", bucket)], use_threads=False) for path in _part_files(candidates)]
     )
-    return target.write_work(judge(table.drop_columns(["bucket"]), threshold, rules_for(overlays, digests).dedup))
+    return target.write_work(judge(table.drop_columns(["bucket"]), threshold, rules_for(overlays, digests).dedup, keep, prefer))
 
 
-def collect_decisions(target: Target, verdicts: StageFolder, ids: StageFolder) -> Receipt:
-    """Everything that leaves, sorted by ordinal: copies are dropped, other documents under a used id are quarantined."""
-    rows = [
-        {
-            "ordinal": row["ordinal"],
-            "twin": row["twin"],
-            "action": "drop" if row["same_text"] else "quarantine",
-            "rule": "dedup.exact" if row["same_text"] else "dedup.id_used_twice",
-            "jaccard": 1.0 if row["same_text"] else None,
-        }
-        for row in _repeated(ids).to_pylist()
-    ]
-    for path in _part_files(verdicts):
-        gone = pq.read_table(path, filters=[("gone", "==", True)], use_threads=False)
-        rows.extend(
-            {
-                "ordinal": row["ordinal"],
-                "twin": row["twin"],
-                "action": "drop",
-                "rule": row["rule"],
-                "jaccard": row["jaccard"],
-            }
-            for row in gone.to_pylist()
-        )
-    rows.sort(key=lambda row: row["ordinal"])
-    return target.write_work(pa.Table.from_pylist(rows, schema=_DECISION), row_group_size=1 << 16)
+def collect_pairs(target: Target, verdicts: StageFolder | None, ids: StageFolder) -> Receipt:
+    """Every decision, sorted by ordinal; of documents under a used id copies leave, and others are to be looked at."""
+    repeated = _repeated(ids)
+    same_text = repeated["same_text"]
+    n = repeated.num_rows
+    columns = {
+        "ordinal": repeated["ordinal"],
+        "doc_id": repeated["twin"],  # the id that both have
+        "twin_ordinal": repeated["twin_ordinal"],
+        "twin": repeated["twin"],
+        "rule": pc.if_else(same_text, EXACT, ID_USED_TWICE),
+        "jaccard": pc.if_else(same_text, 1.0, None),
+        "value": pc.if_else(same_text, 1.0, None),
+        "component": repeated["ordinal"],
+        "gone": pa.array(np.ones(n, bool)),
+    }
+    tables = [pa.table([columns[name] for name in PAIRS.names], schema=PAIRS)]
+    if verdicts is not None:
+        tables += [pq.read_table(path, use_threads=False) for path in _part_files(verdicts)]
+    return target.write_work(pa.concat_tables(tables).sort_by("ordinal"), row_group_size=1 << 16)
 
 
-def apply_part(
-    target: Target, ingest: StageFolder, entry: Mapping[str, Any], first: int, decisions: StageFolder | None
-) -> Receipt:
+def apply_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any], first: int, pairs: StageFolder) -> Receipt:
     """Split one part into the documents that stay and the ledger of those that leave."""
     table = ingest.read(entry, DOCUMENT_RAW)
     given = count_documents(table)
-    if decisions is None:
-        return target.write(Batch(table, LEDGER.empty_table(), {}), given)
-    ledger = Ledger("dedup")
+    found = _between(pairs, first, first + table.num_rows)
+    gone = found.filter(found["gone"])
+    rows = gone["ordinal"].to_numpy() - first
     stays = np.ones(table.num_rows, bool)
-    for decision in _between(decisions, first, first + table.num_rows).to_pylist():
-        row = decision["ordinal"] - first
-        stays[row] = False
-        text = table["text"][row].as_py()
-        ledger.add(
-            table["doc_id"][row].as_py(),
-            table["source"][row].as_py(),
-            table["doc_type"][row].as_py(),
-            decision["action"],
-            decision["rule"],
-            len(text),
-            len(text.encode()),
-            twin=decision["twin"],
-            value=decision["jaccard"],
-        )
-    return target.write(Batch(table.filter(pa.array(stays)), ledger.table(), {}), given)
+    stays[rows] = False
+    leaving = table.select(["doc_id", "source", "doc_type", "text"]).take(pa.array(rows))
+    columns = {
+        **{name: leaving[name] for name in ("doc_id", "source", "doc_type")},
+        "stage": pa.array(["dedup"] * len(rows), pa.string()),
+        "action": pc.if_else(pc.equal(gone["rule"], ID_USED_TWICE), "quarantine", "drop"),
+        "rule": gone["rule"],
+        "twin": gone["twin"],
+        "value": gone["value"],
+        "n_chars": pc.utf8_length(leaving["text"]).cast(pa.int64()),
+        "n_bytes": pc.binary_length(leaving["text"]).cast(pa.int64()),
+    }
+    ledger = pa.table([columns[name] for name in LEDGER.names], schema=LEDGER)
+    return target.write(Batch(table.filter(pa.array(stays)), ledger, {}), given)

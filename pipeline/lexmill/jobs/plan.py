@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
 
+from lexmill.cluster import worker_count
 from lexmill.config import Config
 from lexmill.core.forecast import (
     MODEL_ERROR,
@@ -20,6 +21,7 @@ from lexmill.core.forecast import (
     Stratum,
     copies_at_scale,
     cores_for,
+    line,
     ratio_estimate,
     wall_seconds,
 )
@@ -47,7 +49,6 @@ _BY_PART = {
     "tokenize.scatter",
 }
 _AFTER_DEDUP = ("decontaminate", "deidentify", "filter", "tokenize", "release")
-_OF_COPIES = ("dedup.candidates", "dedup.verdicts", "dedup.decisions")
 
 
 class _Section(BaseModel):
@@ -137,11 +138,11 @@ def _size(pieces: Sequence[Piece]) -> int:
 
 
 @dataclass(frozen=True)
-class _Sampled:
-    """What the sample is and took."""
+class _Took:
+    """What a run over some parts made and took; disk in bytes by folder, memory in bytes."""
 
-    parts: list[list[Piece]]
-    strata: dict[str, int]  # bytes of all parts of each source
+    sizes: list[int]  # bytes of each part
+    sources: list[str]
     manifests: Mapping[str, Mapping[str, Any]]
     seen: _Seen
     wall: float
@@ -149,8 +150,10 @@ class _Sampled:
     cpu_self: float
     cpu_children: float
     disk: dict[str, int]
-    peak_driver: int
-    workers: int
+
+    def cpu(self, stage: str) -> float:
+        """Core-seconds of a stage's tasks."""
+        return sum(took for name, _, _, took in self.seen.tasks if name == stage)
 
 
 def plan(
@@ -160,9 +163,23 @@ def plan(
 
     Raises what the stages raise: a run that could not start is not planned either.
     """
-    sampled = _sample(config, console, sample_mb)
-    peak = _peak_of_a_full_part(config, console)
-    forecast = _forecast(config, sampled, peak, cores, target_hours)
+    imports = usage().cpu_self
+    # This one also compiles what is compiled at first use, which is no part of what the others are to tell.
+    full = _planned(config, config.ingest.part_mb)
+    largest = max(full.values(), key=_size)
+    peak = _measure(config, config.ingest.part_mb, console, [largest], 1).seen.peak
+    part_mb = min(config.ingest.part_mb, _SAMPLE_PART_MB)
+    parts = _planned(config, part_mb)
+    drawn = [parts[number] for numbers in choose(parts, int(sample_mb * MB)).values() for number in numbers]
+    workers = worker_count(config.cluster)
+    quarter = _measure(config, part_mb, console, drawn[::4], workers)
+    whole = _measure(config, part_mb, console, drawn, workers)
+    totals: dict[str, int] = {}
+    for pieces in parts.values():
+        if pieces:
+            totals[pieces[0].source] = totals.get(pieces[0].source, 0) + _size(pieces)
+    n_parts = sum(bool(pieces) for pieces in full.values())
+    forecast = _forecast(totals, n_parts, quarter, whole, imports, peak, cores, target_hours)
     if prices is not None:
         forecast["cost"] = cost(forecast, prices)
     workspace = Workspace(config.workspace_dir, config.run)
@@ -171,135 +188,130 @@ def plan(
     return forecast
 
 
-def _in_scratch(config: Config, part_mb: float) -> Config:
+def _in_scratch(config: Config, part_mb: float, workers: int) -> Config:
     scratch = config.workspace_dir / "tmp" / "plan"
     files.remove(scratch)
     return config.model_copy(
-        update={"workspace": scratch, "run": "plan", "ingest": config.ingest.model_copy(update={"part_mb": part_mb})}
+        update={
+            "workspace": scratch,
+            "run": "plan",
+            "ingest": config.ingest.model_copy(update={"part_mb": part_mb}),
+            "cluster": config.cluster.model_copy(update={"workers": workers}),
+        }
     )
 
 
-def _run_parts(config: Config, console: Console, parts: list[list[Piece]], seen: _Seen) -> tuple[Any, dict[str, int], float]:
-    """(manifests, bytes by folder, seconds within stages) of a run over these parts only."""
-    numbered = {number: [replace(piece, part=number) for piece in pieces] for number, pieces in enumerate(parts)}
-    with open_job(config, console) as job:
-        job.runner.observe = seen
-        manifests = bring_up_to(job, RELEASE, {**STAGES, "ingest": lambda job, _: ingest.run(job, numbered)})
-        job.runner.close()
-        disk = files.sizes(job.workspace.root)
-        seconds = sum(timing.wall_seconds for timing in job.runner.timings.values())
-    return manifests, disk, seconds
-
-
-def _sample(config: Config, console: Console, sample_mb: float) -> _Sampled:
-    small = _in_scratch(config, min(config.ingest.part_mb, _SAMPLE_PART_MB))
-    before = usage()
-    seen = _Seen()
+def _planned(config: Config, part_mb: float) -> dict[int, list[Piece]]:
+    """All raw files in parts of this size."""
+    scratch = _in_scratch(config, part_mb, 1)
     try:
-        workspace = Workspace(small.workspace_dir, small.run)
+        files.make_private(config.workspace_dir / "tmp")
+        workspace = Workspace(scratch.workspace_dir, scratch.run)
         files.make_private(workspace.root)
         files.make_private(workspace.root / "lineage")
-        parts = ingest.plan(small, workspace)
-        drawn = [parts[number] for numbers in choose(parts, int(sample_mb * MB)).values() for number in numbers]
-        strata: dict[str, int] = {}
-        for pieces in parts.values():
-            if pieces:
-                strata[pieces[0].source] = strata.get(pieces[0].source, 0) + _size(pieces)
-        manifests, disk, seconds = _run_parts(small, console, drawn, seen)
+        return ingest.plan(scratch, workspace)
     finally:
-        files.remove(small.workspace_dir)
+        files.remove(scratch.workspace_dir)
+
+
+def _measure(config: Config, part_mb: float, console: Console, parts: list[list[Piece]], workers: int) -> _Took:
+    """Run all stages over these parts only, in a scratch workspace that is gone afterwards."""
+    scratch = _in_scratch(config, part_mb, workers)
+    numbered = {number: [replace(piece, part=number) for piece in pieces] for number, pieces in enumerate(parts)}
+    seen = _Seen()
+    before = usage()
+    files.make_private(config.workspace_dir / "tmp")
+    files.make_private(scratch.workspace_dir)
+    try:
+        with open_job(scratch, console) as job:
+            job.runner.observe = seen
+            manifests = bring_up_to(job, RELEASE, {**STAGES, "ingest": lambda job, _: ingest.run(job, numbered)})
+            job.runner.close()
+            disk = files.sizes(job.workspace.root)
+            seconds = sum(timing.wall_seconds for timing in job.runner.timings.values())
+    finally:
+        files.remove(scratch.workspace_dir)
     took = usage()
-    return _Sampled(
-        parts=drawn,
-        strata=strata,
+    return _Took(
+        sizes=[_size(pieces) for pieces in parts],
+        sources=[pieces[0].source for pieces in parts],
         manifests=manifests,
         seen=seen,
         wall=took.wall - before.wall,
         wall_stages=seconds,
-        cpu_self=took.cpu_self,
+        cpu_self=took.cpu_self - before.cpu_self,
         cpu_children=took.cpu_children - before.cpu_children,
         disk=disk,
-        peak_driver=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        workers=max(1, len({pid for _, _, pid, _ in seen.tasks})),
     )
 
 
-def _peak_of_a_full_part(config: Config, console: Console) -> int:
-    """The peak memory of a worker (bytes) over the largest part that the whole run will have."""
-    full = _in_scratch(config, config.ingest.part_mb)
-    try:
-        workspace = Workspace(full.workspace_dir, full.run)
-        files.make_private(workspace.root)
-        files.make_private(workspace.root / "lineage")
-        largest = max(ingest.plan(full, workspace).values(), key=_size)
-        peaks = _Seen()
-        _run_parts(full.model_copy(update={"cluster": full.cluster.model_copy(update={"workers": 1})}), console, [largest], peaks)
-    finally:
-        files.remove(full.workspace_dir)
-    return peaks.peak
+def _by_part(took: _Took, stage: str, totals: Mapping[str, int]) -> tuple[float, float, float]:
+    """(core-seconds of the whole, their standard error, what a process pays at its first task) of a stage with a task a part."""
+    mine = [(number, pid, spent) for name, number, pid, spent in took.seen.tasks if name == stage]
+    firsts = {pid: index for index, (_, pid, _) in reversed(list(enumerate(mine)))}
+    rest = [one for index, one in enumerate(mine) if index not in firsts.values()] or mine
+
+    def sampled(tasks: list[tuple[int, int, float]], source: str) -> list[tuple[int, float]]:
+        return [(took.sizes[number], spent) for number, _, spent in tasks if took.sources[number] == source]
+
+    # Where a source has no task but first ones, their cost stands, loading and all.
+    strata = [Stratum(size, sampled(rest, source) or sampled(mine, source)) for source, size in totals.items()]
+    value, error = ratio_estimate(strata)
+    mean = sum(spent for *_, spent in rest) / max(1, sum(took.sizes[number] for number, *_ in rest))
+    loading = sum(max(0.0, mine[index][2] - mean * took.sizes[mine[index][0]]) for index in firsts.values())
+    return value, error, loading / max(1, len(firsts))
 
 
-def _forecast(config: Config, sampled: _Sampled, peak: int, cores: int, target_hours: float | None) -> dict[str, Any]:
-    sizes = [_size(pieces) for pieces in sampled.parts]
-    total, drawn = sum(sampled.strata.values()), sum(sizes)
+def _forecast(
+    totals: Mapping[str, int],
+    n_parts: int,
+    quarter: _Took,
+    whole: _Took,
+    imports: float,
+    peak: int,
+    cores: int,
+    target_hours: float | None,
+) -> dict[str, Any]:
+    total, drawn = sum(totals.values()), sum(whole.sizes)
     share = drawn / total
-    counts = sampled.manifests["dedup"]["counts"]
+    counts = whole.manifests["dedup"]["counts"]
     came, copies = (sum(units["docs"] for units in counts.get(kind, {}).values()) for kind in ("in", "drop"))
     found = copies / came if came else 0.0
-    whole = copies_at_scale(found, share)
-    kept = (1 - whole) / (1 - found) if found < 1 else 1.0
-
-    def factor(stage: str) -> float:
-        if stage.startswith(_OF_COPIES):
-            return whole / found if found else 1.0
-        return kept if stage.partition(".")[0] in _AFTER_DEDUP else 1.0
-
+    expected = copies_at_scale(found, share)
+    kept = (1 - expected) / (1 - found) if found < 1 else 1.0
     stages: dict[str, tuple[float, int]] = {}
-    cpu = variance = loading = 0.0
-    for stage in dict.fromkeys(stage for stage, *_ in sampled.seen.tasks):
-        mine = [(number, pid, took) for name, number, pid, took in sampled.seen.tasks if name == stage]
-        if stage not in _BY_PART:
-            stages[stage] = (sum(took for *_, took in mine) / share * factor(stage), cores)
-            continue
-        first = {pid: index for index, (_, pid, _) in reversed(list(enumerate(mine)))}
-        rest = [one for index, one in enumerate(mine) if index not in first.values()] or mine
-        strata = {
-            source: Stratum(size, [(sizes[n], took) for n, _, took in rest if sampled.parts[n][0].source == source])
-            for source, size in sampled.strata.items()
-        }
-        # A source whose only tasks were first ones: their cost stands, loading and all.
-        for source, stratum in strata.items():
-            if not stratum.sampled:
-                strata[source] = Stratum(
-                    stratum.total, [(sizes[n], took) for n, _, took in mine if sampled.parts[n][0].source == source]
-                )
-        value, error = ratio_estimate(list(strata.values()))
-        mean = sum(took for *_, took in rest) / max(1, sum(sizes[n] for n, *_ in rest))
-        loading += sum(max(0.0, mine[index][2] - mean * sizes[mine[index][0]]) for index in first.values()) / len(first)
-        tasks = max(1, round(total / (config.ingest.part_mb * MB)))
-        stages[stage] = (value * factor(stage), tasks)
-        variance += (error * factor(stage)) ** 2
-    in_tasks = sum(took for *_, took in sampled.seen.tasks)
-    outside = max(0.0, sampled.cpu_children - in_tasks) / sampled.workers
-    cpu = sum(value for value, _ in stages.values()) + sampled.cpu_self + cores * (outside + loading)
+    variance = loading = 0.0
+    for stage in dict.fromkeys(stage for stage, *_ in whole.seen.tasks):
+        after = kept if stage.partition(".")[0] in _AFTER_DEDUP else 1.0
+        if stage in _BY_PART:
+            value, error, first = _by_part(whole, stage, totals)
+            stages[stage] = (value * after, n_parts)
+            variance += (error * after) ** 2
+            loading += first
+        else:
+            value = line(sum(quarter.sizes), quarter.cpu(stage), drawn, whole.cpu(stage), total * after)
+            stages[stage] = (value, cores)
+    workers = max(1, len({pid for _, _, pid, _ in whole.seen.tasks}))
+    outside = max(0.0, whole.cpu_children - sum(spent for *_, spent in whole.seen.tasks)) / workers
+    cpu = sum(value for value, _ in stages.values()) + imports + whole.cpu_self + cores * (outside + loading)
     relative = ((Z95 * variance**0.5 / cpu) ** 2 + MODEL_ERROR**2) ** 0.5
-    fixed = max(0.0, sampled.wall - sampled.wall_stages) + loading
-    wall = wall_seconds(stages, fixed, cores)
-    text = sum(units["bytes"] for units in sampled.manifests["ingest"]["counts"].get("out", {}).values())
-    tokens = sum(sampled.manifests["release"]["tokens"].values()) / share * kept
+    fixed = max(0.0, whole.wall - whole.wall_stages) + imports + loading
+    text = sum(units["bytes"] for units in whole.manifests["ingest"]["counts"].get("out", {}).values())
+    tokens = sum(whole.manifests["release"]["tokens"].values()) / share * kept
+    driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     forecast: dict[str, Any] = {
         "raw_bytes": total,
         "sampled_bytes": drawn,
-        "sampled_parts": len(sampled.parts),
+        "sampled_parts": len(whole.sizes),
         "copies_in_sample": copies,
         "text_bytes": asdict(Estimate.around(text / share, relative)),
         "tokens": asdict(Estimate.around(tokens, relative)),
         "core_seconds": asdict(Estimate.around(cpu, relative)),
-        "seconds": asdict(Estimate.around(wall, relative)),
+        "seconds": asdict(Estimate.around(wall_seconds(stages, fixed, cores), relative)),
         "cores": cores,
-        "memory_bytes": asdict(Estimate.around(peak * cores + sampled.peak_driver, 0.15)),
+        "memory_bytes": asdict(Estimate.around(peak * cores + driver, MODEL_ERROR)),
         "memory_bytes_a_worker": peak,
-        "disk_bytes": asdict(Estimate.around(_disk(sampled.disk, share, kept), relative)),
+        "disk_bytes": asdict(Estimate.around(_disk(whole.disk, share, kept), relative)),
         "stages": {name: round(value, 2) for name, (value, _) in stages.items()},
     }
     if target_hours is not None:

@@ -10,6 +10,7 @@ import orjson
 
 from lexmill.config import Source
 from lexmill.core.ingest.items import Item
+from lexmill.core.ingest.jsonl import HEAD, is_by_lines
 from lexmill.core.ingest.limits import Allowance, Limits
 from lexmill.core.ingest.records import ARCHIVES, SPLITTABLE, TABLES, WORD, BadRecord, Record, format_of, read, read_rows
 from lexmill.core.ingest.word import word_format
@@ -23,6 +24,7 @@ from lexmill.store.raw import (
     decompress,
     opened,
     read_file,
+    read_head,
     read_lines,
     unpacked_size,
 )
@@ -69,6 +71,8 @@ def extents(uri: str, size: int, fmt: str, compression: str, query: str | None, 
     """
     whole = Extent(uri, size, fmt, compression, 0, -1)
     ranges: list[tuple[int, int]] = []
+    if fmt in SPLITTABLE and size > part_bytes // 8 and not _is_by_lines(whole, limits):
+        return [whole]
     if fmt in SPLITTABLE:
         unpacked = size
         if compression and size > part_bytes // 8:
@@ -79,6 +83,17 @@ def extents(uri: str, size: int, fmt: str, compression: str, query: str | None, 
     elif fmt in ARCHIVES and size > part_bytes // 8:
         ranges = _member_ranges(whole, part_bytes, limits)
     return [whole._replace(start=start, end=end) for start, end in ranges] if len(ranges) > 1 else [whole]
+
+
+def _is_by_lines(extent: Extent, limits: Limits) -> bool:
+    """Whether lines can be read one by one: else the file is read whole, as far as ``max_file_mb`` goes."""
+    if not extent.compression and extent.size <= HEAD:
+        return True
+    try:
+        head, _ = read_head(extent.uri, extent.compression, extent.size, HEAD, limits)
+    except DocumentError:
+        return True  # so what is sound is read
+    return is_by_lines(head)
 
 
 def _is_read_in_place(extent: Extent) -> bool:
@@ -136,7 +151,7 @@ class Reading:
     def _records(self, extent: Extent) -> Iterator[Found]:
         if extent.fmt == UNKNOWN:
             raise DocumentError("ingest.unknown_format")
-        if extent.fmt in SPLITTABLE:
+        if extent.fmt in SPLITTABLE and (extent.end >= 0 or _is_by_lines(extent, self.limits)):
             yield from self._lines(extent)
         elif extent.fmt in ARCHIVES:
             allowance = (Allowance.whole if extent.end < 0 else Allowance.split)(extent.size, self.limits)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lexmill.core.deid.residual import find_valid_identifiers
-from lexmill.core.release.body import SHARD_COUNTS, compose, named
+from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose, named
 from lexmill.core.release.card import render
 from lexmill.core.release.croissant import metadata
 from lexmill.core.tokens.tokenizer import Tokenizer
@@ -88,9 +88,9 @@ def _own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]], tokenizer: To
     tokenized, filtered = manifests["tokenize"], manifests["filter"]
     shards: list[dict[str, Any]] = [
         {
-            "path": f"tokens/{extra['seq_len']}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
+            "path": f"tokens/{extra['seq_len'] or UNPACKED}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
             **{name: entry[name] for name in ("sha256", "bytes", "rows")},
-            **{name: extra[name] for name in ("seq_len", *SHARD_COUNTS)},
+            **{name: extra[name] for name in ("seq_len", *SHARD_COUNTS, "cuts")},
         }
         for entry, extra in zip(tokenized["parts"], tokenized["extra"], strict=True)
     ]
@@ -190,7 +190,7 @@ def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], ke
     tokenizer = tokenizer_for(key)
     rows: list[dict[str, Any]] = [
         {"doc_id_low63": doc_id, "kind": kind}
-        for doc_id, ids in _documents(source.path / str(entry["name"]), str(entry["sha256"]))
+        for doc_id, ids in _documents(source.path / str(entry["name"]), str(entry["sha256"]), tokenizer.eos_id)
         for _, _, kind in find_valid_identifiers(tokenizer.decode(ids))
     ]
     kinds: dict[str, int] = {}
@@ -199,23 +199,23 @@ def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], ke
     return target.write_work(pa.Table.from_pylist(rows, schema=_SCAN), extra={"kinds": dict(sorted(kinds.items()))})
 
 
-def _documents(path: Path, sha256: str) -> Iterator[tuple[int, NDArray[np.int32]]]:
+def _documents(path: Path, sha256: str, eos_id: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
     """(low 63 bits, ids) of the documents of a shard, read piecemeal; the pieces of cut ones are held until the end."""
     if file_digest(path) != sha256:
         raise DamagedFile(f"{path.parent.name}/{path.name} is damaged (its sha256 is not the recorded one)")
-    cut: dict[int, list[tuple[int, NDArray[np.int32]]]] = {}
+    cut: dict[tuple[int, int], list[tuple[int, NDArray[np.int32]]]] = {}
     with pq.ParquetFile(path) as shard:
         for group in shard.iter_batches(batch_size=ROW_GROUP):
-            columns = [group[name] for name in ("input_ids", "doc_ids", "doc_lens", "doc_starts")]
-            for ids, docs, lengths, starts in zip(*columns, strict=True):
+            names = ("input_ids", "doc_ids", "repeats", "doc_lens", "head_lens", "doc_starts")
+            for ids, *pieces in zip(*(group[name] for name in names), strict=True):
                 tokens = ids.values.to_numpy()
                 at = 0
-                for doc_id, length, start in zip(docs.as_py(), lengths.as_py(), starts.as_py(), strict=True):
-                    piece = tokens[at : at + length]
+                for doc_id, repeat, length, head, start in zip(*(piece.as_py() for piece in pieces), strict=True):
+                    piece = tokens[at + head : at + length]
                     at += length
-                    if start == 0 and length < len(tokens):  # only documents longer than the window are cut, into whole windows
+                    if start == 0 and piece[-1] == eos_id:  # no token of a text is a control token
                         yield doc_id, piece
                     else:
-                        cut.setdefault(doc_id, []).append((start, piece.copy()))
-    for doc_id, pieces in cut.items():
-        yield doc_id, np.concatenate([piece for _, piece in sorted(pieces, key=lambda pair: pair[0])])
+                        cut.setdefault((doc_id, repeat), []).append((start, piece.copy()))
+    for (doc_id, _), parts in cut.items():
+        yield doc_id, np.concatenate([piece for _, piece in sorted(parts, key=lambda part: part[0])])

@@ -57,10 +57,7 @@ def balance(manifests: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any
         body = manifests["release"]
         result["release"] = body["release"]
         result["tokens"] = body["tokens"]
-        result["shards"] = [
-            {"seq_len": seq_len, **_shards([shard for shard in body["shards"] if shard["seq_len"] == seq_len])}
-            for seq_len in sorted({shard["seq_len"] for shard in body["shards"]})
-        ]
+        result["windows"] = body["windows"]
     elif stages:
         result["tokens_estimated"] = round(stages[-1]["out"]["bytes"] / _BYTES_A_TOKEN)
     return result
@@ -81,17 +78,6 @@ def _sources(manifests: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]
         }
         for group in groups
     ]
-
-
-def _shards(shards: list[Mapping[str, Any]]) -> dict[str, Any]:
-    positions = sum(shard["sequences"] for shard in shards) * shards[0]["seq_len"]
-    return {
-        "shards": len(shards),
-        "sequences": sum(shard["sequences"] for shard in shards),
-        "tokens": sum(shard["tokens"] for shard in shards),
-        "padding_share": round(sum(shard["padding"] for shard in shards) / positions, 4) if positions else 0.0,
-        "documents_cut": sum(shard["cut"] for shard in shards),
-    }
 
 
 def show(result: Mapping[str, Any], console: Console) -> None:
@@ -132,11 +118,12 @@ def show(result: Mapping[str, Any], console: Console) -> None:
             reasons.add_row(stage, action, rule, f"{number:,}")
     console.print(reasons)
     if "release" in result:
-        for shards in result["shards"]:
+        for row in result["windows"]:
+            length = f"sequences of {row['seq_len']}" if row["seq_len"] else "documents"
             console.print(
-                f"release {result['release']}: {shards['tokens']:,} tokens in {shards['sequences']:,} sequences "
-                f"of {shards['seq_len']}, "
-                f"{shards['shards']} shards, padding {shards['padding_share']:.1%}, {shards['documents_cut']:,} documents cut"
+                f"release {result['release']}: {row['tokens']:,} tokens in {row['sequences']:,} {length}, "
+                f"{row['shards']} shards, padding {row['padding_share']:.1%}, "
+                f"{row['cut']:,} documents cut ({row['cut_share']:.1%})"
             )
     elif "tokens_estimated" in result:
         console.print(f"about {result['tokens_estimated']:,} tokens (estimated: nothing is tokenised yet)")

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lexmill.core.release.body import SHARD_COUNTS, compose
+from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose
 from lexmill.core.tokens.ids import low63
 from lexmill.schema import DOCUMENT_JUDGED, TOKENS
 from lexmill.store.files import DamagedFile
@@ -99,41 +98,45 @@ def _of_content(folder: Path, body: Mapping[str, Any]) -> list[str]:
     if len(set(ids)) != len(ids):
         faults.append(f"text: {len(ids) - len(set(ids))} documents are there twice")
     wanted = np.sort(np.array([low63(doc_id) for doc_id in ids], np.int64))
-    for seq_len in body["totals"]["windows"]:
+    for seq_len in (window["seq_len"] for window in body["windows"]):
         held: list[Any] = []
         for shard in body["shards"]:
-            if str(shard["seq_len"]) == seq_len:
+            if shard["seq_len"] == seq_len:
                 documents, wrong = _of_shard(folder / shard["path"], shard)
                 held.append(documents)
                 faults += [f"{shard['path']}: {fault}" for fault in wrong]
         if not np.array_equal(np.sort(np.concatenate(held)), wanted):
-            faults.append(f"tokens/{seq_len}: the shards do not hold the documents of the text, each once")
+            faults.append(f"tokens/{seq_len or UNPACKED}: the shards do not hold the documents of the text, each once")
     return faults
 
 
 def _of_shard(path: Path, entry: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """(documents, faults) of one shard, read by row groups."""
+    """(documents, faults) of one shard, read by row groups; a document that was written several times is one."""
     count = dict.fromkeys(SHARD_COUNTS, 0)
     pieces: list[Any] = []
     faults = []
+    columns = ["input_ids", "doc_ids", "doc_lens", "head_lens", "repeats", "n_pad"]
     with pq.ParquetFile(path) as file:
         if not file.schema_arrow.equals(TOKENS):
             return np.array([], np.int64), ["has another schema"]
-        for batch in file.iter_batches(batch_size=1024, columns=["input_ids", "doc_ids", "doc_lens", "n_pad"], use_threads=False):
+        for batch in file.iter_batches(batch_size=1024, columns=columns, use_threads=False):
             lengths, pads = pc.list_value_length(batch["input_ids"]).to_numpy(), batch["n_pad"].to_numpy()
-            filled = pa.table({"row": pc.list_parent_indices(batch["doc_lens"]), "n": pc.list_flatten(batch["doc_lens"])})
-            tokens = np.bincount(filled["row"].to_numpy(), filled["n"].to_numpy(), batch.num_rows).astype(np.int64)
-            if not ((lengths == entry["seq_len"]) & (tokens + pads == lengths)).all():
+            owner, sizes = pc.list_parent_indices(batch["doc_lens"]).to_numpy(), pc.list_flatten(batch["doc_lens"]).to_numpy()
+            tokens = np.bincount(owner, sizes, batch.num_rows).astype(np.int64)
+            filled = lengths if entry["seq_len"] is None else entry["seq_len"]
+            if not ((lengths == filled) & (tokens + pads == lengths)).all():
                 faults.append("a sequence does not fill its window")
             count["sequences"] += batch.num_rows
             count["padding"] += int(pads.sum())
             count["tokens"] += int(tokens.sum())
-            pieces.append(pc.list_flatten(batch["doc_ids"]).to_numpy())
-    documents = np.unique(np.concatenate(pieces)) if pieces else np.array([], np.int64)
-    count["documents"] = len(documents)
+            count["headings"] += int(pc.sum(pc.list_flatten(batch["head_lens"])).as_py() or 0)
+            ids, repeats = (pc.list_flatten(batch[name]).to_numpy().astype(np.int64) for name in ("doc_ids", "repeats"))
+            pieces.append(np.stack([ids, repeats], axis=1))
+    written = np.unique(np.concatenate(pieces), axis=0) if pieces else np.zeros((0, 2), np.int64)
+    count["documents"] = len(written)
     faults += [
         f"{count[name]} {name}, {entry[name]} listed" for name in SHARD_COUNTS if name != "cut" and count[name] != entry[name]
     ]
     if count["sequences"] != entry["rows"]:
         faults.append(f"{count['sequences']} rows, {entry['rows']} listed")
-    return documents, faults
+    return np.unique(written[:, 0]), faults

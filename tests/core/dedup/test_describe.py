@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lexmill.core.dedup.describe import NO_CASE, NO_DATE, case_key, describe
+from lexmill.core.dedup.describe import describe
+from lexmill.core.dedup.identity import NO_CASE, NO_DATE, case_key
+from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.dedup.signature import signatures, unpack
 from lexmill.schema import DOCUMENT_RAW, SIGNATURE
 
@@ -15,7 +17,7 @@ def document(doc_id: str, text: str, **meta: Any) -> dict[str, Any]:
     return {"doc_id": doc_id, "source": "s", "doc_type": "judgment", "text": text, "meta": meta}
 
 
-def test_a_row_tells_all_but_the_text() -> None:
+def test_a_row_tells_all_but_the_text(rules: DedupRules) -> None:
     text = "上海市浦东新区\n李某某\ufffd\ufffd诉王ＸＸ"
     copy = "上海市浦东新区李某\ufffd\ufffd诉王某"
     rows = describe(
@@ -26,7 +28,8 @@ def test_a_row_tells_all_but_the_text() -> None:
                 document("c", ""),
             ],
             schema=DOCUMENT_RAW,
-        )
+        ),
+        rules,
     )
     assert rows.schema == SIGNATURE
     assert rows["doc_id"].to_pylist() == ["a", "b", "c"]
@@ -39,20 +42,20 @@ def test_a_row_tells_all_but_the_text() -> None:
     assert np.array_equal(unpack(rows["signature"]), signatures(pa.array([copy, "短文", ""])))
 
 
-def test_only_a_judgment_has_a_case_number_of_its_own() -> None:
+def test_only_a_judgment_has_a_case_number_of_its_own(rules: DedupRules) -> None:
     exam = document("a", "某案", case_number="（2081）沪0115民初1号") | {"doc_type": "exam"}
-    assert describe(pa.Table.from_pylist([exam], schema=DOCUMENT_RAW))["case_key"].to_pylist() == [NO_CASE]
+    assert describe(pa.Table.from_pylist([exam], schema=DOCUMENT_RAW), rules)["case_key"].to_pylist() == [NO_CASE]
 
 
-def test_an_empty_part_has_no_rows() -> None:
-    rows = describe(DOCUMENT_RAW.empty_table())
+def test_an_empty_part_has_no_rows(rules: DedupRules) -> None:
+    rows = describe(DOCUMENT_RAW.empty_table(), rules)
     assert rows.schema == SIGNATURE
     assert rows.num_rows == 0
 
 
-def test_equal_copies_have_equal_hashes_however_they_are_spaced_and_masked() -> None:
+def test_equal_copies_have_equal_hashes_however_they_are_spaced_and_masked(rules: DedupRules) -> None:
     table = [document("a", "被告 张某某，"), document("b", "被告张××,"), document("c", "被告张某某。")]
-    exact = describe(pa.Table.from_pylist(table, schema=DOCUMENT_RAW))["exact"].to_pylist()
+    exact = describe(pa.Table.from_pylist(table, schema=DOCUMENT_RAW), rules)["exact"].to_pylist()
     assert exact[0] == exact[1] != exact[2]
 
 

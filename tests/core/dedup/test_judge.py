@@ -1,6 +1,7 @@
 """The verdicts: properties over random families of look-alikes, and cases with known right answers."""
 
 import datetime
+import itertools
 import random
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from lexmill.core.dedup.judge import CANDIDATES, PAIRS, judge
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
 from lexmill.schema import DOCUMENT_RAW
+from tests.core.dedup.conftest import RULES
 
 CASE_A, CASE_B, CASE_C = "（2081）沪0115民初1号", "（2081）沪0115民初2号", "（2081）沪01民终3号"
 
@@ -29,6 +31,10 @@ class Doc(NamedTuple):
     date: datetime.date | None = None
     doc_type: str = "judgment"
     source_order: int = 0
+    kind: str = "判决书"
+    trial: str | None = None
+    title: str | None = None
+    segments: list[dict[str, Any]] | None = None
 
 
 def prose(seed: int, n: int = 300) -> str:
@@ -46,21 +52,30 @@ def edited(text: str, n: int, seed: int = 0) -> str:
     return "".join(chars)
 
 
-def candidates(docs: list[Doc], component: int = 0) -> pa.Table:
-    """All documents as one component, whatever the bands say."""
+def candidates(docs: list[Doc], component: int = 0, past: int = 0) -> pa.Table:
+    """All documents as one component, whatever the bands say; the first ``past`` were kept earlier."""
     raw = [
         {
             "doc_id": doc.doc_id,
             "doc_type": doc.doc_type,
             "text": doc.text,
-            "meta": {"case_number": doc.case, "version_date" if doc.doc_type == "statute" else "judgment_date": doc.date},
+            "meta": {
+                "case_number": doc.case,
+                "version_date" if doc.doc_type == "statute" else "judgment_date": doc.date,
+                "document_kind": doc.kind,
+                "trial_level": doc.trial,
+                "statute_title": doc.title,
+                "jurisdiction": "CN",
+            },
+            "segments": doc.segments,
         }
         for doc in docs
     ]
-    rows = describe(pa.Table.from_pylist(raw, schema=DOCUMENT_RAW))
+    rows = describe(pa.Table.from_pylist(raw, schema=DOCUMENT_RAW), RULES)
     columns = {name: rows[name] for name in rows.column_names} | {
         "ordinal": np.arange(len(docs), dtype=np.int64),
         "component": np.full(len(docs), component, np.int64),
+        "past": np.arange(len(docs)) < past,
         "source_order": np.array([doc.source_order for doc in docs], np.int32),
         "doc_type": [doc.doc_type for doc in docs],
         "text": [doc.text for doc in docs],
@@ -102,11 +117,11 @@ CASES: list[tuple[str, list[Doc], dict[str, tuple[str, str]]]] = [
         {"a": ("dedup.exact", "b")},
     ),
     ("edited, of another type", [Doc("a", FORM), Doc("b", edited(FORM, 3), doc_type="qa")], {}),
-    ("exact, of another type", [Doc("a", FORM), Doc("b", FORM, doc_type="qa")], {"b": ("dedup.exact", "a")}),
+    ("exact, of another type", [Doc("a", FORM), Doc("b", FORM, doc_type="qa")], {"a": ("dedup.exact", "b")}),
     ("two cases on one form", [Doc("a", FORM, CASE_A), Doc("b", edited(FORM, 1), CASE_B)], {}),
     ("an appeal that quotes all", [Doc("a", FORM, CASE_A), Doc("b", FORM + prose(2, 20), CASE_C)], {}),
     ("two cases, one text", [Doc("a", FORM, CASE_A), Doc("b", FORM, CASE_B)], {}),
-    ("one case", [Doc("a", FORM, CASE_A), Doc("b", edited(FORM, 3), CASE_A.replace("（", "("))], {"b": ("dedup.near", "a")}),
+    ("one case", [Doc("a", FORM, CASE_A), Doc("b", edited(FORM, 3), CASE_A.replace("（", "("))], {"b": ("dedup.same_case", "a")}),
     (
         "a case and a masked number",
         [Doc("a", FORM, CASE_A), Doc("b", edited(FORM, 3), "（2081）沪0115民初×号")],
@@ -145,9 +160,43 @@ CASES: list[tuple[str, list[Doc], dict[str, tuple[str, str]]]] = [
         {"a": ("dedup.exact", "b")},
     ),
     (
-        "a statute without a date goes to a version",
+        "a statute without a date may be another version",
         [Doc("a", FORM + "更长", doc_type="statute"), Doc("b", FORM, date=datetime.date(2081, 1, 1), doc_type="statute")],
-        {"a": ("dedup.near", "b")},
+        {},
+    ),
+    (
+        "statutes without a date, of one title and of another",
+        [
+            Doc("a", FORM + "更长", doc_type="statute", title="某省物业管理条例"),
+            Doc("b", FORM, doc_type="statute", title="某省物业管埋条例"),
+            Doc("c", FORM + "长", doc_type="statute", title="某省住房公积金条例"),
+        ],
+        {"b": ("dedup.near", "a")},
+    ),
+    (
+        "a first instance and an appeal under masked numbers",
+        [Doc("a", FORM, trial="一审"), Doc("b", edited(FORM, 2), trial="二审")],
+        {},
+    ),
+    (
+        "a case, and a cut of it",
+        [Doc("a", prose(1, 2000), CASE_A), Doc("b", prose(1, 2000)[300:1000], CASE_A)],
+        {"b": ("dedup.same_case", "a")},
+    ),
+    (
+        "a case, and the correction of it",
+        [Doc("a", prose(1, 2000), CASE_A), Doc("b", "补正" + prose(1, 2000)[300:1000], CASE_A)],
+        {},
+    ),
+    (
+        "a case, and another kind of paper of it",
+        [Doc("a", prose(1, 2000), CASE_A), Doc("b", prose(1, 2000)[300:1000], CASE_A, kind="裁定书")],
+        {},
+    ),
+    (
+        "a masked number is no key",
+        [Doc("a", prose(1, 2000), "（2081）沪0115民初×号"), Doc("b", prose(1, 2000)[300:1000], "（2081）沪0115民初×号")],
+        {},
     ),
     (
         "dates of judgments are no versions",
@@ -166,6 +215,82 @@ def test_cases(rules: DedupRules, docs: list[Doc], expected: dict[str, tuple[str
     assert pairs.schema == PAIRS
     assert gone(pairs) == expected
     assert gone(judge(candidates(docs[::-1]), 0.8, rules)) == expected
+
+
+ITEM = "甲公司与乙公司签订买卖合同后，下列哪些选项是正确的？"
+
+
+def item(doc_id: str, options: str, answer: str, stem: str = ITEM) -> Doc:
+    text = f"{stem}\n{options}\n答案：{answer}"
+    borders = [0, len(stem) + 1, len(stem) + len(options) + 2, len(text)]
+    parts = zip(["题干", "选项", "答案"], borders, borders[1:], strict=False)
+    segments = [{"kind": kind, "start": start, "end": end, "confidence": 1.0} for kind, start, end in parts]
+    return Doc(doc_id, text, doc_type="exam", segments=segments)
+
+
+@pytest.mark.parametrize(
+    ("other", "rule"),
+    [
+        (item("b", "A. 乙公司有权解除\nB. 合同已经生效\nC. 甲公司应当赔偿\nD. 以上都不对", "B"), "dedup.same_item"),
+        (
+            item("b", "A.合同已经生效 B.以上都不对 C.乙公司有权解除 D.甲公司应当赔偿", "A", "12．（2080年单选）" + ITEM),
+            "dedup.same_item",
+        ),
+        (item("b", "A. 合同已经生效\nB. 甲公司应当倍偿\nC. 乙公司有权解除\nD. 以上都不对", "A"), "dedup.same_item"),
+        (item("b", "A. 合同无效\nB. 合同可撤销\nC. 乙公司有权解除\nD. 以上都不对", "A"), None),
+    ],
+    ids=["another order", "in one line, with a number", "a misprint", "other options"],
+)
+def test_items_by_stem(rules: DedupRules, other: Doc, rule: str | None) -> None:
+    mine = item("a", "A. 合同已经生效\nB. 甲公司应当赔偿\nC. 乙公司有权解除\nD. 以上都不对", "A" * 9)
+    found = gone(judge(candidates([mine, other]), 0.99, rules))
+    assert [verdict[0] for verdict in found.values()] == ([rule] if rule else [])
+
+
+LAW = prose(3, 600)
+VERSIONS = [
+    Doc(f"v{year}", edited(LAW, 40, year), date=datetime.date(year, 1, 1), doc_type="statute", title="某省物业管理条例")
+    for year in (2083, 2081, 2085)
+]
+
+
+def test_the_latest_version_of_a_statute(rules: DedupRules) -> None:
+    assert gone(judge(candidates(VERSIONS), 0.8, rules)) == {}
+    older = ("dedup.older_version", "v2085")
+    assert gone(judge(candidates(VERSIONS), 0.8, rules, keep="latest")) == {"v2081": older, "v2083": older}
+    # As they arrive, a version goes if a newer one came before it.
+    first = gone(judge(candidates(VERSIONS), 0.8, rules, keep="latest", prefer="first"))
+    assert first == {"v2081": ("dedup.older_version", "v2083")}
+    past = gone(judge(candidates(VERSIONS, past=2), 0.8, rules, keep="latest"))
+    assert past == {}, "what an earlier night kept stays"
+    made_anew = Doc("w", prose(9, 600), date=datetime.date(2089, 1, 1), doc_type="statute", title="某省物业管理条例")
+    assert "v2085" not in gone(judge(candidates([*VERSIONS, made_anew]), 0.8, rules, keep="latest"))
+
+
+def test_what_came_first_stays(rules: DedupRules) -> None:
+    docs = [Doc("c", edited(FORM, 3, 1) + "\ufffd"), Doc("b", FORM), Doc("a", FORM)]
+    assert gone(judge(candidates(docs), 0.8, rules, prefer="first")) == {"b": ("dedup.near", "c"), "a": ("dedup.near", "c")}
+    assert gone(judge(candidates(docs, past=1), 0.8, rules)) == {"b": ("dedup.near", "c"), "a": ("dedup.near", "c")}
+    assert gone(judge(candidates(docs), 0.8, rules)) == {"c": ("dedup.near", "a"), "b": ("dedup.exact", "a")}
+    # A document without a number that came first takes in no case, or it would stand between two.
+    series = [Doc("x", FORM), Doc("y", FORM, CASE_A), Doc("z", FORM, CASE_B), Doc("w", edited(FORM, 1), CASE_A)]
+    assert gone(judge(candidates(series), 0.8, rules, prefer="first")) == {"w": ("dedup.same_case", "y")}
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_cutting_into_nights_keeps_the_same(rules: DedupRules, data: st.DataObject) -> None:
+    docs = data.draw(families())
+    keep: judging.Keep = data.draw(st.sampled_from(["all", "latest"]))
+    whole = gone(judge(candidates(docs), 0.8, rules, keep=keep, prefer="first"))
+    cuts = sorted({0, len(docs), *data.draw(st.lists(st.integers(0, len(docs)), max_size=3))})
+    kept: list[Doc] = []
+    for start, end in itertools.pairwise(cuts):
+        night = docs[start:end]
+        table = candidates([*kept, *night], past=len(kept))
+        away = gone(judge(table, 0.8, rules, keep=keep, prefer="first"))
+        assert away == {doc.doc_id: whole[doc.doc_id] for doc in night if doc.doc_id in whole}
+        kept += [doc for doc in night if doc.doc_id not in away]
 
 
 def test_the_chain_is_one(rules: DedupRules) -> None:
@@ -206,10 +331,11 @@ def test_refused_pairs_are_named(rules: DedupRules) -> None:
         "twin": "a",
         "rule": "refused.other_case",
         "jaccard": pytest.approx(similarity(one.text, other.text)),
+        "value": pytest.approx(similarity(one.text, other.text)),
         "component": 7,
         "gone": False,
     }
-    versions = [Doc(name, FORM[i:], date=datetime.date(2081, 1, 1 + i), doc_type="statute") for i, name in enumerate("ab")]
+    versions = [Doc(name, FORM[i:], date=datetime.date(2081 + i, 1 + i, 1), doc_type="statute") for i, name in enumerate("ab")]
     assert refused(judge(candidates(versions), 0.8, rules)) == {"b": ("refused.other_version", "a")}
 
 
@@ -241,6 +367,8 @@ def families(draw: st.DrawFn) -> list[Doc]:
                 date=draw(st.sampled_from([None, datetime.date(2081, 1, 1), datetime.date(2082, 1, 1)])),
                 doc_type=draw(st.sampled_from(["judgment", "judgment", "statute", "qa"])),
                 source_order=draw(st.integers(0, 1)),
+                trial=draw(st.sampled_from([None, None, "一审", "二审"])),
+                title=draw(st.sampled_from([None, "某省物业管理条例", "某省住房公积金条例"])),
             )
         )
     return docs
@@ -265,7 +393,10 @@ def test_verdicts(rules: DedupRules, docs: list[Doc], chance: random.Random) -> 
         if row["rule"] == "dedup.near":
             assert doc.doc_type == twin.doc_type
             assert row["jaccard"] >= 0.8
-            assert doc.doc_type != "statute" or doc.date == twin.date or None in (doc.date, twin.date)
+            assert doc.doc_type != "statute" or doc.date == twin.date
+        if row["rule"] == "dedup.same_case":
+            assert key[doc.doc_id] == key[twin.doc_id] != 0
+            assert row["value"] >= 0.9
         if row["gone"] and doc.doc_type == twin.doc_type == "judgment":
             assert key[doc.doc_id] == key[twin.doc_id] or 0 in (key[doc.doc_id], key[twin.doc_id])
 
@@ -297,7 +428,7 @@ def test_verdicts(rules: DedupRules, docs: list[Doc], chance: random.Random) -> 
 def test_bands_bring_together_what_is_near(rules: DedupRules, docs: list[Doc]) -> None:
     """The whole chain: what is judged in the components that the bands propose goes as if all were judged together."""
     table = candidates(docs)
-    ordinals, keys = table["ordinal"].to_numpy(), table["case_key"].to_numpy()
+    ordinals, keys = table["ordinal"].to_numpy(), table["key"].to_numpy()
     hashes = band_hashes(unpack(table["signature"]))
     long = table["n_chars"].to_numpy() >= SHINGLE
     edges = [star_edges(exact_hashes(table["exact"]), keys, ordinals)]
@@ -309,13 +440,13 @@ def test_bands_bring_together_what_is_near(rules: DedupRules, docs: list[Doc]) -
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls = [0]
-    exact = judging.jaccard
+    exact = judging.in_common
 
-    def count(left: Any, right: Any) -> float:
+    def count(left: Any, right: Any) -> int:
         calls[0] += 1
-        return float(exact(left, right))
+        return int(exact(left, right))
 
-    monkeypatch.setattr(judging, "jaccard", count)
+    monkeypatch.setattr(judging, "in_common", count)
     return calls
 
 

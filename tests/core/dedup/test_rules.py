@@ -11,6 +11,7 @@ GUARD: dict[str, Any] = {
     "identity": "case_number",
     "doc_types": ["judgment"],
     "exact_copies": "apart",
+    "unknown": "joins",
     "keep": [["（2081）沪0115民初1号", "（2081）沪0115民初2号"]],
     "merge": [["（2081）沪0115民初1号", ""]],
 }
@@ -21,11 +22,16 @@ def faults(**changes: Any) -> list[str]:
 
 
 def test_every_shipped_guard_proves_its_pairs(rules: DedupRules) -> None:
-    assert [guard.id for guard in rules.guard] == ["dedup.other_case", "dedup.other_version"]
+    assert [guard.id for guard in rules.guard] == [
+        "dedup.other_case",
+        "dedup.other_instance",
+        "dedup.other_version",
+        "dedup.other_statute",
+    ]
     assert rules.faults() == []
 
 
-@pytest.mark.parametrize("guard", [0, 1])
+@pytest.mark.parametrize("guard", range(4))
 def test_every_shipped_pair_is_needed_to_be_where_it_is(rules: DedupRules, guard: int) -> None:
     """Swapped lists must all be faults: the proof can fail."""
     shipped = rules.guard[guard]
@@ -42,21 +48,21 @@ def test_faults_name_the_pair() -> None:
         "merge, pair 2: the guard keeps apart this pair; mend the pair or move it"
     ]
     assert faults(identity="version_date") == [
-        "keep, pair 1: a date is not YYYY-MM-DD; mend it",
-        "merge, pair 1: a date is not YYYY-MM-DD; mend it",
+        "keep, pair 1: is no date (YYYY-MM-DD); mend it",
+        "merge, pair 1: is no date (YYYY-MM-DD); mend it",
     ]
 
 
-def test_two_guards_of_one_type_are_a_fault() -> None:
+def test_two_guards_of_one_identity_are_a_fault() -> None:
     other = {**GUARD, "id": "dedup.second"}
     problems = DedupRules.model_validate({"guard": [GUARD, other]}).faults()
     assert [(fault.rule_id, fault.problem) for fault in problems] == [
-        ("dedup.second", "doc_types: judgment is guarded by dedup.other_case already; a type has one guard")
+        ("dedup.second", "doc_types: dedup.other_case looks at the case_number of a judgment already; take the type out of one")
     ]
 
 
 @pytest.mark.parametrize(
-    "changes", [{"keep": []}, {"colour": "red"}, {"identity": "title"}, {"doc_types": ["poem"]}, {"id": "Case"}]
+    "changes", [{"keep": []}, {"colour": "red"}, {"identity": "colour"}, {"doc_types": ["poem"]}, {"id": "Case"}]
 )
 def test_what_is_not_understood_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

@@ -63,7 +63,7 @@ def test_splittable_formats_are_read_with_an_offset() -> None:
     assert summary(all_of(whole, "jsonl")) == [("0", "a"), ("14", "b"), ("28", "c")]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030", "utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_json_lines_in_any_encoding(encoding: str, end: str) -> None:
     data = end.join(orjson.dumps({"id": n, "text": f"{JUDGMENT}{n}"}).decode() for n in range(3)).encode(encoding)

@@ -1,9 +1,9 @@
 """The verdicts: which documents of a component are copies of one that stays, by exact Jaccard against the kept ones."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from numba import njit
 
 from lexmill.core.dedup.compare import comparison_copies
-from lexmill.core.dedup.rules import DedupRules, Guard
+from lexmill.core.dedup.identity import NO_DATE, NO_KEY, NO_VERSION
+from lexmill.core.dedup.rules import DedupRules, Guard, Value
 from lexmill.core.dedup.signature import NUM_PERM, SHINGLE, band_hashes, hash_shingles, unpack
 from lexmill.core.dedup.utf8 import Utf8, buffers, decode
 from lexmill.schema import SIGNATURE
@@ -22,6 +23,7 @@ CANDIDATES = pa.schema(
     [
         ("ordinal", pa.int64()),
         ("component", pa.int64()),
+        ("past", pa.bool_()),  # an earlier night kept it: it stays, and is only compared with
         ("source_order", pa.int32()),
         ("doc_type", pa.string()),
         ("text", pa.string()),
@@ -35,16 +37,29 @@ PAIRS = pa.schema(
         ("doc_id", pa.string()),
         ("twin_ordinal", pa.int64()),
         ("twin", pa.string()),  # doc_id of a document that stays
-        ("rule", pa.string()),  # dedup.exact, dedup.near; refused.below or refused.<guard>
+        ("rule", pa.string()),  # one of the dedup.… below; refused.below or refused.<guard>
         ("jaccard", pa.float64()),  # of the sets of character 5-grams of the comparison copies
+        ("value", pa.float64()),  # what the rule measured: containment, share of options; else the Jaccard index
         ("component", pa.int64()),
         ("gone", pa.bool_()),
     ]
 )
 
 EXACT: Final = "dedup.exact"
+SAME_CASE: Final = "dedup.same_case"
+SAME_ITEM: Final = "dedup.same_item"
+OLDER_VERSION: Final = "dedup.older_version"
 NEAR: Final = "dedup.near"
 BELOW: Final = "refused.below"
+
+# Two prints of one paper of one case: nearly all of the shorter stands in the longer, and the one that goes is not the whole of
+# which the other is a stub.
+CONTAINED: Final = 0.9
+LONGEST_LEFT: Final = 2.0
+# Two items with one stem: an option may be misprinted, but not two of four.
+SAME_OPTIONS: Final = 0.75
+# Laws of one title that share less are of two places or two times (a law made anew is a law of its own).
+VERSION_SHARES: Final = 0.3
 
 # A hot bucket (one form, many cases) names only its first documents; a copy meets its original in bands of its own, too.
 MAX_BUCKET: Final = 512
@@ -52,7 +67,9 @@ MAX_VERIFIED: Final = 64
 # The estimate from 128 permutations has a standard error of .035 at Jaccard .8: this is 3.5 of them.
 MARGIN: Final = 0.125
 
-Identity = tuple[str, int]  # id of the guard, and what it compares
+Keep = Literal["all", "latest"]
+Prefer = Literal["best", "first"]
+Identity = tuple[tuple[str, Value], ...]  # ids of the guards that hold for exact copies, and what they compare
 
 
 class _Verdict(NamedTuple):
@@ -60,6 +77,7 @@ class _Verdict(NamedTuple):
     twin: int
     rule: str
     jaccard: float
+    value: float
     gone: bool
 
 
@@ -76,15 +94,26 @@ def shingle_set(copies: Utf8, row: int) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def jaccard(left: Any, right: Any) -> float:
-    """The Jaccard similarity of two sorted arrays without repeats; 0 for two empty ones."""
+def in_common(left: Any, right: Any) -> int:
+    """How many values two sorted arrays without repeats have in common."""
     i = j = both = 0
     while i < left.size and j < right.size:
         a, b = left[i], right[j]
         both += a == b
         i += a <= b
         j += b <= a
+    return both
+
+
+def jaccard(left: Array, right: Array) -> float:
+    """The Jaccard index of two sorted arrays without repeats; 0 for two empty ones."""
+    both = in_common(left, right)
     return both / max(left.size + right.size - both, 1)
+
+
+def containment(left: Array, right: Array) -> float:
+    """The share of the smaller of two sorted arrays without repeats that the other holds; 0 where one is empty."""
+    return in_common(left, right) / max(min(left.size, right.size), 1)
 
 
 @dataclass(frozen=True)
@@ -92,11 +121,15 @@ class _Bucket:
     """The candidates, column by column; a row is a document."""
 
     doc_types: list[str]
-    guards: list[Guard | None]
-    identities: list[Identity | None]  # None: not guarded, or not known
-    apart: list[Identity | None]  # the identity where even exact copies of another one stay
+    past: list[bool]
+    keys: list[int]
+    identities: list[tuple[tuple[Guard, Value], ...]]  # what each guard of its type compares
+    apart: list[Identity]  # the identities by which even exact copies stay; empty: none is known
     exact: list[bytes]
-    has_shingles: list[bool]
+    same: list[int]
+    options: list[list[int]]
+    dates: list[int]
+    n_chars: list[int]
     signatures: Array
     copies: Utf8
 
@@ -104,44 +137,78 @@ class _Bucket:
         """The Jaccard similarities that the signatures of ``row`` and ``others`` let expect."""
         return np.count_nonzero(self.signatures[others] == self.signatures[row], axis=1) / NUM_PERM
 
+    def refusing(self, row: int, other: int) -> Guard | None:
+        """The first guard that keeps two documents of one type apart."""
+        pairs = zip(self.identities[row], self.identities[other], strict=True)
+        return next((guard for (guard, left), (_, right) in pairs if guard.refuses(left, right)), None)
+
 
 def _read(candidates: pa.Table, rules: DedupRules) -> _Bucket:
-    by_type = {doc_type: guard for guard in rules.guard for doc_type in guard.doc_types}
     doc_types = candidates["doc_type"].to_pylist()
-    guards: list[Guard | None] = [by_type.get(doc_type) for doc_type in doc_types]
-    values: dict[str, list[int]] = {
+    values: dict[str, list[Value]] = {
         "case_number": candidates["case_key"].to_pylist(),
-        "version_date": candidates["date"].to_pylist(),
+        "trial_level": candidates["trial"].to_pylist(),
+        "version_date": [
+            (str(date), figures or str(date)) if date != NO_DATE else NO_VERSION
+            for date, figures in zip(candidates["date"].to_pylist(), candidates["version"].to_pylist(), strict=True)
+        ],
+        "title": pc.fill_null(candidates["title"], "").to_pylist(),
     }
-    identities: list[Identity | None] = []
-    for row, guard in enumerate(guards):
-        known = guard is not None and values[guard.identity][row] != guard.unknown
-        identities.append((guard.id, values[guard.identity][row]) if guard and known else None)
-    strict = [guard is not None and guard.exact_copies == "apart" for guard in guards]
+    guards = {doc_type: rules.guards(doc_type) for doc_type in set(doc_types)}
+    identities = [
+        tuple((guard, values[guard.identity][row]) for guard in guards[doc_type]) for row, doc_type in enumerate(doc_types)
+    ]
     return _Bucket(
         doc_types=doc_types,
-        guards=guards,
+        past=candidates["past"].to_pylist(),
+        keys=candidates["key"].to_pylist(),
         identities=identities,
-        apart=[identity if is_strict else None for identity, is_strict in zip(identities, strict, strict=True)],
+        apart=[
+            tuple((guard.id, value) for guard, value in known if guard.exact_copies == "apart" and guard.knows(value))
+            for known in identities
+        ],
         exact=candidates["exact"].to_pylist(),
-        has_shingles=pc.greater_equal(candidates["n_chars"], SHINGLE).to_pylist(),
+        same=candidates["same"].to_pylist(),
+        options=candidates["options"].to_pylist(),
+        dates=candidates["date"].to_pylist(),
+        n_chars=candidates["n_chars"].to_pylist(),
         signatures=unpack(candidates["signature"]),
         copies=buffers(comparison_copies(candidates["text"])),
     )
 
 
-def _by_preference(candidates: pa.Table, bucket: _Bucket) -> Iterator[list[int]]:
-    """The rows of each component, the copy that one would rather keep first.
+def _in_order(candidates: pa.Table, bucket: _Bucket, keep: Keep, prefer: Prefer) -> Iterator[list[int]]:
+    """The rows of each component in the order in which they are judged: what comes earlier stays.
 
-    Documents of known identity come first, and before all those whose exact copies must stay apart: so a document without one
-    goes to them, and never stands between two that must stay apart.
+    What an earlier night kept comes first, as it arrived. Of the rest, with ``best``, documents of known identity come first, and
+    before all those whose exact copies must stay apart: so a document without one goes to them, and never stands between two
+    that must stay apart. With ``first`` all come as they arrived.
     """
-    descending = {"n_text", "date"}
-    columns = ["component", "anonymity", "n_fffd", "n_text", "date", "source_order", "doc_id"]
-    anonymity = [(apart is None) + (identity is None) for apart, identity in zip(bucket.apart, bucket.identities, strict=True)]
-    table = candidates.append_column("anonymity", pa.array(anonymity, pa.int8()))
-    keys = [(name, "descending" if name in descending else "ascending") for name in columns]
-    order = pc.sort_indices(table.select(columns), sort_keys=keys).to_pylist()
+    arrival = candidates["ordinal"].to_numpy()
+    past = np.array(bucket.past, np.bool_)
+    columns: dict[str, tuple[Any, str]] = {
+        "component": (candidates["component"], "ascending"),
+        "past": (pa.array(past.astype(np.int8)), "descending"),
+    }
+    if prefer == "best":
+        unknown = [
+            (not apart) + any(not guard.knows(value) for guard, value in known[:1])
+            for apart, known in zip(bucket.apart, bucket.identities, strict=True)
+        ]
+        is_version = pc.equal(candidates["doc_type"], "statute") if keep == "latest" else pa.scalar(False)
+        columns |= {
+            "arrival": (pa.array(np.where(past, arrival, 0)), "ascending"),
+            "unknown": (pa.array(unknown, pa.int8()), "ascending"),
+            "version": (pc.if_else(is_version, candidates["date"], NO_DATE), "descending"),
+            "n_fffd": (candidates["n_fffd"], "ascending"),
+            "n_text": (candidates["n_text"], "descending"),
+            "date": (candidates["date"], "descending"),
+            "source_order": (candidates["source_order"], "ascending"),
+            "doc_id": (candidates["doc_id"], "ascending"),
+        }
+    columns["ordinal"] = (candidates["ordinal"], "ascending")
+    table = pa.table({name: column for name, (column, _) in columns.items()})
+    order = pc.sort_indices(table, sort_keys=[(name, way) for name, (_, way) in columns.items()]).to_pylist()
     component = candidates["component"].to_pylist()
     for _, rows in groupby(order, key=component.__getitem__):
         yield list(rows)
@@ -150,20 +217,30 @@ def _by_preference(candidates: pa.Table, bucket: _Bucket) -> Iterator[list[int]]
 class _Component:
     """Judges the documents of one component in turn, each against those that were kept before it."""
 
-    def __init__(self, bucket: _Bucket, threshold: float) -> None:
+    def __init__(self, bucket: _Bucket, threshold: float, keep: Keep) -> None:
         self.bucket = bucket
         self.threshold = threshold
-        self.by_exact: dict[tuple[bytes, Identity | None], int] = {}
+        self.same_rules: dict[str, Callable[[int, int], _Verdict | None]] = {
+            "judgment": self._same_case,
+            "exam": self._same_item,
+        }
+        if keep == "latest":
+            self.same_rules["statute"] = self._older_version
+        self.by_exact: dict[tuple[bytes, Identity], int] = {}
+        self.by_same: dict[tuple[str, int], list[int]] = {}
         self.by_band: dict[tuple[int, str], list[int]] = {}
-        self.by_identity: dict[tuple[int, str, Identity], list[int]] = {}
+        self.by_key: dict[tuple[int, str, int], list[int]] = {}
         self.sets: dict[int, Array] = {}
 
     def judge(self, row: int, bands: list[int]) -> _Verdict | None:
         """The verdict on one document, which is kept unless it is gone: its twin, the best refused pair, or None without any."""
+        if self.bucket.past[row]:
+            self._keep(row, bands)
+            return None
         twin = self._exact_twin(row)
         if twin is not None:
-            return _Verdict(row, twin, EXACT, 1.0, gone=True)
-        verdict = self._near_twin(row, bands)
+            return _Verdict(row, twin, EXACT, 1.0, 1.0, gone=True)
+        verdict = self._same_twin(row) or self._near_twin(row, bands)
         if verdict and verdict.gone:
             self.sets.pop(row, None)
         else:
@@ -174,24 +251,53 @@ class _Component:
         return self.by_exact.get((self.bucket.exact[row], self.bucket.apart[row]))
 
     def _keep(self, row: int, bands: list[int]) -> None:
-        exact = self.bucket.exact[row]
-        # Under None stands the first of all, for those whom no guard keeps apart.
-        self.by_exact.setdefault((exact, None), row)
-        self.by_exact.setdefault((exact, self.bucket.apart[row]), row)
-        doc_type, identity = self.bucket.doc_types[row], self.bucket.identities[row]
+        bucket = self.bucket
+        # Under no identity stands the first of all, for those whom no guard keeps apart.
+        self.by_exact.setdefault((bucket.exact[row], ()), row)
+        self.by_exact.setdefault((bucket.exact[row], bucket.apart[row]), row)
+        doc_type, key, same = bucket.doc_types[row], bucket.keys[row], bucket.same[row]
+        groups = [self.by_same.setdefault((doc_type, same), [])] if same != NO_KEY else []
         for band in bands:
-            buckets = [self.by_band.setdefault((band, doc_type), [])]
-            if identity:
-                buckets.append(self.by_identity.setdefault((band, doc_type, identity), []))
-            for rows in buckets:
-                if len(rows) < MAX_BUCKET:
-                    rows.append(row)
+            groups.append(self.by_band.setdefault((band, doc_type), []))
+            if key != NO_KEY:
+                groups.append(self.by_key.setdefault((band, doc_type, key), []))
+        for rows in groups:
+            if len(rows) < MAX_BUCKET:
+                rows.append(row)
+
+    def _same_twin(self, row: int) -> _Verdict | None:
+        """The copy that says of itself to be the same paper, item or law."""
+        rule = self.same_rules.get(self.bucket.doc_types[row])
+        if rule is None or self.bucket.same[row] == NO_KEY:
+            return None
+        twins = self.by_same.get((self.bucket.doc_types[row], self.bucket.same[row]), [])
+        return next((verdict for twin in twins[:MAX_VERIFIED] if (verdict := rule(row, twin))), None)
+
+    def _same_case(self, row: int, twin: int) -> _Verdict | None:
+        if self.bucket.n_chars[row] > LONGEST_LEFT * self.bucket.n_chars[twin] or self.bucket.refusing(row, twin):
+            return None
+        shares = containment(self._set(row), self._set(twin))
+        return self._gone(row, twin, SAME_CASE, shares) if shares >= CONTAINED else None
+
+    def _same_item(self, row: int, twin: int) -> _Verdict | None:
+        own, other = (np.array(self.bucket.options[at], np.uint64) for at in (row, twin))
+        shares = in_common(own, other) / max(own.size, other.size) if own.size or other.size else 1.0
+        return self._gone(row, twin, SAME_ITEM, shares) if shares >= SAME_OPTIONS else None
+
+    def _older_version(self, row: int, twin: int) -> _Verdict | None:
+        if not NO_DATE < self.bucket.dates[row] < self.bucket.dates[twin]:
+            return None
+        shares = containment(self._set(row), self._set(twin))
+        return self._gone(row, twin, OLDER_VERSION, shares) if shares >= VERSION_SHARES else None
+
+    def _gone(self, row: int, twin: int, rule: str, value: float) -> _Verdict:
+        return _Verdict(row, twin, rule, jaccard(self._set(row), self._set(twin)), value, gone=True)
 
     def _candidates(self, row: int, bands: list[int]) -> list[int]:
-        """At most ``MAX_BUCKET`` kept documents with a band in common that no guard keeps apart, those of small buckets first."""
-        doc_type, identity = self.bucket.doc_types[row], self.bucket.identities[row]
-        if identity:
-            buckets = [self.by_identity.get((band, doc_type, identity), []) for band in bands]
+        """At most ``MAX_BUCKET`` kept documents with a band in common that no key keeps apart, those of small buckets first."""
+        doc_type, key = self.bucket.doc_types[row], self.bucket.keys[row]
+        if key != NO_KEY:
+            buckets = [self.by_key.get((band, doc_type, key), []) for band in bands]
         else:
             buckets = [self.by_band.get((band, doc_type), []) for band in bands]
         found: dict[int, None] = {}
@@ -219,20 +325,20 @@ class _Component:
 
     def _verify(self, row: int, twin: int) -> _Verdict:
         similarity = jaccard(self._set(row), self._set(twin))
-        gone = similarity >= self.threshold
-        return _Verdict(row, twin, NEAR if gone else BELOW, similarity, gone)
+        rule = BELOW
+        if similarity >= self.threshold:
+            guard = self.bucket.refusing(row, twin)
+            rule = guard.verdict if guard else NEAR
+        return _Verdict(row, twin, rule, similarity, similarity, gone=rule == NEAR)
 
     def _refused(self, row: int, bands: list[int]) -> _Verdict | None:
-        """The nearest of the first documents in each band that a guard keeps apart from this one."""
-        guard, identity = self.bucket.guards[row], self.bucket.identities[row]
-        if not guard or not identity:
-            return None
-        firsts = (self.by_band[key][0] for band in bands if (key := (band, self.bucket.doc_types[row])) in self.by_band)
-        others = [first for first in dict.fromkeys(firsts) if self.bucket.identities[first] != identity]
-        if not others:
-            return None
-        verdict = self._verify(row, others[int(np.argmax(self.bucket.estimate(row, others)))])
-        return verdict._replace(rule=guard.verdict if verdict.gone else BELOW, gone=False)
+        """The nearest of the first documents in each band that a key keeps apart from this one."""
+        key = self.bucket.keys[row]
+        firsts = (self.by_band[found][0] for band in bands if (found := (band, self.bucket.doc_types[row])) in self.by_band)
+        others = [first for first in dict.fromkeys(firsts) if self.bucket.keys[first] != key != NO_KEY]
+        return (
+            self._verify(row, others[int(np.argmax(self.bucket.estimate(row, others)))])._replace(gone=False) if others else None
+        )
 
     def _set(self, row: int) -> Array:
         if row not in self.sets:
@@ -240,22 +346,25 @@ class _Component:
         return self.sets[row]
 
 
-def judge(candidates: pa.Table, threshold: float, rules: DedupRules) -> pa.Table:
+def judge(candidates: pa.Table, threshold: float, rules: DedupRules, keep: Keep = "all", prefer: Prefer = "best") -> pa.Table:
     """The PAIRS of whole components of CANDIDATES: one row a document that goes, and the nearest refused pair of the others.
 
-    Within a component documents are taken in order of preference: known identity (case number, version date), fewest U+FFFD,
-    longest text, newest, source order, least ``doc_id``. Each is compared to those kept before it, never along a chain: equal
-    comparison copies are one (``dedup.exact``), so are two of one type with a band in common and a Jaccard of at least
-    ``threshold`` (``dedup.near``), unless a guard of ``rules`` keeps them apart. Work is bounded per document, not per pair: at
-    most ``MAX_BUCKET`` estimates and ``MAX_VERIFIED`` exact comparisons, and one more to name the pair that a guard refused.
+    What an earlier night kept stays. The other documents of a component are taken in order of preference (``best``: known
+    identity, fewest U+FFFD, longest text, newest, source order, least ``doc_id``) or of arrival (``first``). Each is compared to
+    those kept before it, never along a chain, layer by layer: equal comparison copies (``dedup.exact``); the same paper of the
+    same case, where one holds ``CONTAINED`` of the other (``dedup.same_case``); exam items with one stem and ``SAME_OPTIONS`` of
+    their options (``dedup.same_item``); with ``keep`` latest an older version of a statute of the same title
+    (``dedup.older_version``); two of one type with a band in common and a Jaccard index of at least ``threshold``
+    (``dedup.near``), unless a guard of ``rules`` keeps them apart. Work is bounded per document, not per pair: at most
+    ``MAX_BUCKET`` estimates and ``MAX_VERIFIED`` exact comparisons a layer, and one more to name the pair that a guard refused.
     """
     bucket = _read(candidates, rules)
     bands = band_hashes(bucket.signatures)
     verdicts: list[_Verdict] = []
-    for rows in _by_preference(candidates, bucket):
-        component = _Component(bucket, threshold)
+    for rows in _in_order(candidates, bucket, keep, prefer):
+        component = _Component(bucket, threshold, keep)
         for row in rows:
-            verdict = component.judge(row, bands[row].tolist() if bucket.has_shingles[row] else [])
+            verdict = component.judge(row, bands[row].tolist() if bucket.n_chars[row] >= SHINGLE else [])
             if verdict:
                 verdicts.append(verdict)
     rows_, twins = [verdict.row for verdict in verdicts], [verdict.twin for verdict in verdicts]
@@ -268,6 +377,7 @@ def judge(candidates: pa.Table, threshold: float, rules: DedupRules) -> pa.Table
         "twin": other["doc_id"],
         "rule": [verdict.rule for verdict in verdicts],
         "jaccard": [verdict.jaccard for verdict in verdicts],
+        "value": [verdict.value for verdict in verdicts],
         "component": own["component"],
         "gone": [verdict.gone for verdict in verdicts],
     }

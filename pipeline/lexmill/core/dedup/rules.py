@@ -1,12 +1,13 @@
 """The rules of deduplication: guards that keep look-alikes apart, each with pairs that prove it."""
 
 import datetime
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from lexmill.config import DocType
-from lexmill.core.dedup.describe import NO_CASE, NO_DATE, case_key
+from lexmill.core.dedup.identity import NO_CASE, NO_TITLE, NO_TRIAL, NO_VERSION, TRIALS, case_key, fold_title, version
 from lexmill.core.rulebook import Fault, Rule, Rulebook
 
 Pairs = Annotated[
@@ -14,63 +15,107 @@ Pairs = Annotated[
     Field(strict=False, min_length=1),
 ]
 
-_EPOCH = datetime.date(1970, 1, 1)
+Identity = Literal["case_number", "trial_level", "version_date", "title"]
+Value = int | str | tuple[str, str]
+
+UNKNOWN: Final[dict[Identity, Value]] = {
+    "case_number": NO_CASE,
+    "trial_level": NO_TRIAL,
+    "version_date": NO_VERSION,
+    "title": NO_TITLE,
+}
+
+
+def is_misread(left: str, right: str) -> bool:
+    """Whether at most one character was put for another, left out or added."""
+    if abs(len(left) - len(right)) > 1:
+        return False
+    same = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+    rests = (left[same:], right[same + 1 :]), (left[same + 1 :], right[same:]), (left[same + 1 :], right[same + 1 :])
+    return any(a == b for a, b in rests)
 
 
 class Guard(Rule):
-    """Documents of ``doc_types`` whose ``identity`` differs are never one, however alike; one that is unknown differs from none.
+    """Documents of ``doc_types`` whose ``identity`` differs are never one, however alike.
 
-    ``exact_copies`` says whether that holds even for equal comparison copies (``apart``) or not (``merge``). ``keep`` and
-    ``merge`` prove the guard: pairs of printed case numbers or of ISO dates (empty = unknown) that it keeps apart, or lets merge.
+    ``unknown`` says whether a document whose identity is not known ``joins`` any other or stays ``apart`` from those that have
+    one; ``exact_copies`` whether the guard holds even for equal comparison copies (``apart``) or not (``merge``). Titles, and the
+    figures of the dates that a statute names before its first article, differ where more than one character does: one may be
+    misread. ``keep`` and ``merge`` prove the guard: pairs of printed case
+    numbers, trial levels, titles or ISO dates (empty = unknown) that it keeps apart, or lets merge.
     """
 
-    identity: Literal["case_number", "version_date"]
+    identity: Identity
     doc_types: Annotated[tuple[DocType, ...], Field(strict=False, min_length=1)]
     exact_copies: Literal["apart", "merge"]
+    unknown: Literal["joins", "apart"]
     keep: Pairs
     merge: Pairs
-
-    @property
-    def unknown(self) -> int:
-        """The value of a document whose identity is not known."""
-        return NO_CASE if self.identity == "case_number" else NO_DATE
 
     @property
     def verdict(self) -> str:
         """What the pair table calls a refusal by this guard."""
         return f"refused.{self.id.rpartition('.')[2]}"
 
-    def parse(self, printed: str) -> int:
-        """The identity that ``printed`` stands for; raises ValueError where it is no ISO date."""
+    def parse(self, printed: str) -> Value:
+        """The identity that ``printed`` stands for; raises ValueError where it is no ISO date or no trial level."""
         if self.identity == "case_number":
             return case_key(printed)
-        return (datetime.date.fromisoformat(printed) - _EPOCH).days if printed else NO_DATE
+        if self.identity == "title":
+            return fold_title(printed)
+        if self.identity == "trial_level":
+            return TRIALS.index(printed) + 1 if printed else NO_TRIAL
+        return version(datetime.date.fromisoformat(printed).isoformat(), printed) if printed else NO_VERSION
 
-    def refuses(self, left: int, right: int) -> bool:
+    def knows(self, value: Value) -> bool:
+        """Whether ``value`` is an identity."""
+        return value != UNKNOWN[self.identity]
+
+    def refuses(self, left: Value, right: Value) -> bool:
         """Whether documents of these identities are kept apart."""
-        return left != right and left != self.unknown and right != self.unknown
+        if left == right:
+            return False
+        if not (self.knows(left) and self.knows(right)):
+            return self.unknown == "apart"
+        if isinstance(left, str) and isinstance(right, str):
+            return not is_misread(left, right)
+        if isinstance(left, tuple) and isinstance(right, tuple):
+            return left[0] != right[0] and not is_misread(left[1], right[1])
+        return True
 
 
 class DedupRules(Rulebook):
-    """All rules of the dedup family; a document type has at most one guard."""
+    """All rules of the dedup family; of one identity a document type has at most one guard."""
 
     guard: tuple[Guard, ...] = ()
 
+    def guards(self, doc_type: str) -> Sequence[Guard]:
+        """The guards of one document type, in the order of the files."""
+        return [guard for guard in self.guard if doc_type in guard.doc_types]
+
+    def splits(self, doc_type: str) -> bool:
+        """Whether case numbers split the buckets of one document type, so that a series is not compared pair by pair."""
+        return any(guard.identity == "case_number" for guard in self.guards(doc_type))
+
     def faults(self) -> list[Fault]:
-        """Try every guard on its own pairs, and see that no document type has two guards."""
+        """Try every guard on its own pairs, and see that no document type has two guards of one identity."""
         faults = []
-        guarded: dict[str, str] = {}
+        guarded: dict[tuple[str, str], str] = {}
         for guard in self.guard:
             for doc_type in guard.doc_types:
-                if guarded.setdefault(doc_type, guard.id) != guard.id:
-                    problem = f"doc_types: {doc_type} is guarded by {guarded[doc_type]} already; a type has one guard"
+                first = guarded.setdefault((doc_type, guard.identity), guard.id)
+                if first != guard.id:
+                    problem = (
+                        f"doc_types: {first} looks at the {guard.identity} of a {doc_type} already; take the type out of one"
+                    )
                     faults.append(Fault(guard.id, problem))
             for field, pairs, expected in (("keep", guard.keep, True), ("merge", guard.merge, False)):
                 for number, (left, right) in enumerate(pairs, 1):
                     try:
                         refused = guard.refuses(guard.parse(left), guard.parse(right))
                     except ValueError:
-                        faults.append(Fault(guard.id, f"{field}, pair {number}: a date is not YYYY-MM-DD; mend it"))
+                        is_what = "trial level" if guard.identity == "trial_level" else "date (YYYY-MM-DD)"
+                        faults.append(Fault(guard.id, f"{field}, pair {number}: is no {is_what}; mend it"))
                         continue
                     if refused != expected:
                         does = "keeps apart" if refused else "lets merge"

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from lexmill.core.batch import n_bytes
-from lexmill.core.ingest.rules import PRIVATE_USE, HygieneRule, IngestRules
+from lexmill.core.ingest.rules import BLANK, CHARACTER, LINE, PRIVATE_USE, RUN, HygieneRule, IngestRules
 
 _PRIVATE_USE = re.compile(f"[{PRIVATE_USE}]+")
 
@@ -32,13 +32,21 @@ def clean(text: str, rules: IngestRules) -> Cleaned:
     """
     edits: list[Edit] = []
     n_private_use = 0
-    if rules.any_character.search(text):
+    held = rules.classes.held_by(text)
+    if held & CHARACTER:
         for rule in (*rules.character, *rules.mapping):
             text = _apply(rule, text, edits)
         n_private_use = sum(map(len, _PRIVATE_USE.findall(text)))
-    for rule in (*rules.run, *rules.spaced_word, *rules.line_end):
+        held = rules.classes.held_by(text)
+    if held & RUN:
+        n_before = len(edits)
+        for rule in rules.run:
+            text = _apply(rule, text, edits)
+        held = rules.classes.held_by(text) if len(edits) > n_before else held
+    for rule in (*rules.spaced_word, *rules.line_end) if held & BLANK else ():
         text = _apply(rule, text, edits)
-    text = _without_lines(text, rules, edits)
+    if held & LINE:
+        text = _without_lines(text, rules, edits)
     for rule in (*rules.wrapped_line, *rules.blank_line, *rules.text_end):
         text = _apply(rule, text, edits)
     return Cleaned(text, tuple(edits), n_private_use)
@@ -55,21 +63,23 @@ def _without_lines(text: str, rules: IngestRules, edits: list[Edit]) -> str:
     taken: dict[str, list[str]] = {}
     kept = []
     done = end = 0
-    ended = text + "\n"
     for hit in rules.any_line_need.finditer(text):
-        if hit.start() < end:
+        at = hit.start()
+        if at < end:
             continue
-        begin = text.rfind("\n", end, hit.start()) + 1 or end
-        end = ended.index("\n", hit.start()) + 1
+        begin = text.rfind("\n", end, at) + 1 or end
+        end = text.find("\n", at) + 1 or len(text) + 1
+        if end - 1 - begin > rules.longest_line:
+            continue
         line = text[begin : end - 1]
-        rule = next((rule for rule in rules.line if rule.matches(line)), None) if len(line) <= rules.longest_line else None
+        rule = next((rule for rule in rules.line if rule.matches(line)), None)
         if rule is not None:
             taken.setdefault(rule.id, []).append(line)
             kept.append(text[done:begin])
             done = end
     if not taken:
         return text
-    kept.append(ended[done:])
+    kept.append((text + "\n")[done:])
     after = "".join(kept)
     # Each line goes with its break; the last line of a text that goes whole has none.
     for number, (rule_id, lines) in enumerate(taken.items(), start=1):

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from lexmill.core.ingest.decode import decode
+from lexmill.core.ingest.decode import decode, utf16_of
 from lexmill.core.ingest.items import Broken, Item, Row
 from lexmill.errors import DocumentError
 
@@ -19,6 +19,8 @@ _BEGINNINGS = frozenset([b"{", b"[", b'"', b"\xef", b"\xff", b"\xfe"])
 # A file is no JSON Lines if nothing in it was JSON so far; after this many lines its faults are reported one by one all the same.
 _MAX_HELD = 1000
 _PROBED_LINES = 3
+HEAD = 1 << 20
+"""Bytes of a file that say whether its values fill a line each."""
 _BETWEEN_VALUES = " \t\r\n,[]\ufeff"
 # Escapes in order of reading: a backslash, a pair of surrogates, a surrogate alone.
 _ESCAPE = re.compile(r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})")
@@ -30,6 +32,9 @@ def read_jsonl(data: bytes, base: int) -> Iterator[Item]:
 
     Each line has its own encoding. Lines none of which is JSON are read as values after one another, else they are one fault.
     """
+    if base == 0 and not _is_wide(data) and not is_by_lines(data[:HEAD]):
+        yield from _unlined(data, base)
+        return
     held: list[Broken] | None = []
     for offset, line in _lines(data):
         place = str(base + offset)
@@ -86,6 +91,20 @@ def read_json(data: bytes) -> Iterator[Item]:
     yield from read_jsonl(data, 0) if any(map(_is_json, islice(_lines(data), _PROBED_LINES))) else _unlined(data, 0)
 
 
+def is_by_lines(head: bytes) -> bool:
+    """Whether a JSON Lines file that begins so may be cut at bytes 0A: it is not UTF-16, and its values do not go on over lines.
+
+    They do if the first line opens one, and no line is one. A head below ``HEAD`` is the whole file.
+    """
+    if _is_wide(head):
+        return False
+    whole_lines = head.split(b"\n")[: None if len(head) < HEAD else -1]
+    lines = [line for line in whole_lines if line and not line.isspace()]
+    first = lines[0].removeprefix(codecs.BOM_UTF8).strip() if lines else b""
+    is_opening = first.startswith((b"{", b"[")) and first.endswith((b"{", b"[", b",", b":"))
+    return not is_opening or any(_is_json((0, line)) for line in lines[:_MAX_HELD])
+
+
 def is_json_lines(data: bytes) -> bool:
     """Whether a file that is called something else holds JSON Lines: its first line is an object."""
     _, line = next(_lines(data), (0, b""))
@@ -133,8 +152,13 @@ def _paired(text: str) -> str:
     return _ESCAPE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], text)
 
 
+def _is_wide(data: bytes) -> bool:
+    # JSON begins with an ASCII character, one of whose two bytes in UTF-16 is NUL.
+    return data.startswith(_WIDE_BOMS) or (b"\0" in data[:2] and utf16_of(data) is not None)
+
+
 def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    if data.startswith(_WIDE_BOMS):
+    if _is_wide(data):
         yield from _wide_lines(data)
         return
     start = 0
@@ -155,7 +179,7 @@ def _wide_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
         text = decode(data).text
     except DocumentError:
         return
-    start, end = 0, 2
+    start, end = 0, 2 if data.startswith(_WIDE_BOMS) else 0
     for line in text.split("\n"):
         if line and not line.isspace():
             yield start, line.encode("utf-8")

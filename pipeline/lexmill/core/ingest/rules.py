@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from lexmill.core.ingest.held import CharacterClasses
 from lexmill.core.rulebook import Fault, Rule, Rulebook
 
 _Texts = Annotated[tuple[str, ...], Field(strict=False)]
@@ -67,6 +68,12 @@ class Character(HygieneRule):
     def char_class(self) -> str:
         """The characters as they stand between the brackets of a regular expression."""
         return "".join("-".join(f"\\U{end:0>8}" for end in span.split("-")) for span in self.chars)
+
+    def every(self) -> Iterator[str]:
+        """The characters one by one."""
+        for span in self.chars:
+            first, _, last = span.partition("-")
+            yield from map(chr, range(int(first, 16), int(last or first, 16) + 1))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -140,24 +147,25 @@ class LineEnd(HygieneRule):
     chars: Annotated[tuple[_CodePoint, ...], Field(strict=False, min_length=1)]
 
     @cached_property
-    def _chars(self) -> str:
+    def joined(self) -> str:
+        """The characters in one string."""
         return "".join(chr(int(char, 16)) for char in self.chars)
 
     @cached_property
     def _at_end(self) -> re.Pattern[str]:
-        return re.compile(f"\n(?<=[{re.escape(self._chars)}]\n)")
+        return re.compile(f"\n(?<=[{re.escape(self.joined)}]\n)")
 
     def apply(self, text: str) -> str:
-        if not text.endswith(tuple(self._chars)) and not self._at_end.search(text):
+        if not text.endswith(tuple(self.joined)) and not self._at_end.search(text):
             return text
-        return "\n".join(line.rstrip(self._chars) for line in text.split("\n"))
+        return "\n".join(line.rstrip(self.joined) for line in text.split("\n"))
 
 
 class TextEnd(LineEnd):
     """Characters that are taken from both ends of a text."""
 
     def apply(self, text: str) -> str:
-        return text.strip(self._chars)
+        return text.strip(self.joined)
 
 
 class Line(HygieneRule):
@@ -297,6 +305,10 @@ def holds_any(text: str, needs: tuple[str, ...]) -> bool:
     return False
 
 
+CHARACTER, RUN, BLANK, LINE = (1 << bit for bit in range(4))
+"""The bits of ``IngestRules.classes``."""
+
+
 class IngestRules(Rulebook):
     """All hygiene, in the order in which it is done."""
 
@@ -311,11 +323,19 @@ class IngestRules(Rulebook):
     text_end: tuple[TextEnd, ...] = ()
 
     @cached_property
-    def any_character(self) -> re.Pattern[str]:
-        """Finds the first character that any rule may replace, or that is of private use."""
-        classes = "".join(rule.char_class for rule in self.character)
-        mapped = "".join(re.escape(rule.beginnings) for rule in self.mapping)
-        return re.compile(f"[{classes}{mapped}{PRIVATE_USE}]")
+    def classes(self) -> CharacterClasses:
+        """Classes of characters without which there is nothing to do.
+
+        ``CHARACTER`` is what a rule of characters, or a mapping, may change, and private use; ``RUN``, ``BLANK`` and ``LINE`` are
+        what a run, a spaced word or a line's end, and a line that goes must hold.
+        """
+        characters = [char for rule in self.character for char in rule.every()]
+        characters += [char for rule in self.mapping for char in rule.beginnings]
+        characters += map(chr, range(0xE000, 0xF900))
+        runs = [need[0] for rule in self.run for need in rule.needs]
+        blanks = _BLANKS + "".join(rule.joined for rule in self.line_end)
+        lines = [need[0] for rule in self.line for need in rule.needs]
+        return CharacterClasses([characters, runs, blanks, lines])
 
     @cached_property
     def any_line_need(self) -> re.Pattern[str]:

@@ -9,7 +9,8 @@ from typing import Any
 
 Entry = dict[str, Any]
 
-SHARD_COUNTS = ("documents", "tokens", "sequences", "padding", "cut")
+UNPACKED = "documents"  # the folder of the shards with a document a row
+SHARD_COUNTS = ("documents", "tokens", "headings", "sequences", "padding", "cut")
 
 
 def named(set_id: str, entries: Sequence[Mapping[str, Any]]) -> list[Entry]:
@@ -21,17 +22,24 @@ def named(set_id: str, entries: Sequence[Mapping[str, Any]]) -> list[Entry]:
     return found
 
 
-def totals(sets: Sequence[Mapping[str, Any]], shards: Sequence[Mapping[str, Any]], texts: Sequence[Mapping[str, Any]]) -> Entry:
-    """Documents, tokens by ``source/type``, and what each window length holds, over all sets."""
-    tokens: dict[str, int] = {}
-    for one in sets:
-        for group, number in one["tokens"].items():
-            tokens[group] = tokens.get(group, 0) + number
-    windows = {}
-    for seq_len in sorted({int(shard["seq_len"]) for shard in shards}):
+def windows(shards: Sequence[Mapping[str, Any]]) -> list[Entry]:
+    """A row a window length (``seq_len`` null: a document a row): sums over its shards, and rates."""
+    rows = []
+    for seq_len in dict.fromkeys(shard["seq_len"] for shard in shards):
         mine = [shard for shard in shards if shard["seq_len"] == seq_len]
-        windows[str(seq_len)] = {"shards": len(mine), **{name: sum(int(shard[name]) for shard in mine) for name in SHARD_COUNTS}}
-    return {"documents": sum(int(text["rows"]) for text in texts), "tokens": dict(sorted(tokens.items())), "windows": windows}
+        sums = {name: sum(int(shard[name]) for shard in mine) for name in SHARD_COUNTS}
+        positions = sums["tokens"] + sums["padding"]
+        rows.append(
+            {
+                "seq_len": seq_len,
+                "shards": len(mine),
+                **sums,
+                "cuts": {kind: sum(shard["cuts"][kind] for shard in mine) for kind in mine[0]["cuts"]},
+                "padding_share": round(sums["padding"] / positions, 6) if positions else 0.0,
+                "cut_share": round(sums["cut"] / sums["documents"], 6) if sums["documents"] else 0.0,
+            }
+        )
+    return rows
 
 
 def compose(
@@ -46,15 +54,19 @@ def compose(
     sources: dict[str, Any] = {}
     for one in sets:
         sources |= one["sources"]
-    whole = totals(sets, shards, texts)
+    tokens: dict[str, int] = {}
+    for one in sets:
+        for group, number in one["tokens"].items():
+            tokens[group] = tokens.get(group, 0) + number
     return {
         "lexmill": version,
         "parent": parent,
         "policy": newest["policy"],
         "tokenizer": newest["tokenizer"],
         "sources": dict(sorted(sources.items())),
-        "tokens": whole["tokens"],
-        "totals": {"documents": whole["documents"], "windows": whole["windows"]},
+        "documents": sum(int(text["rows"]) for text in texts),
+        "tokens": dict(sorted(tokens.items())),
+        "windows": windows(shards),
         "sets": list(sets),
         "shards": list(shards),
         "text": list(texts),

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from lexmill.core.release.body import UNPACKED
+
 # The context of the specification, inline: nothing is fetched to read the file.
 _CONTEXT: dict[str, Any] = {
     "@language": "en",
@@ -50,9 +52,8 @@ def metadata(body: Mapping[str, Any], date: str) -> dict[str, Any]:
     cards = body["sources"]
     licences = sorted({card["licence"] or card["contract"] for card in cards.values()})
     files = [*body["shards"], *body["text"]]
-    sets = {f"tokens-{seq_len}": f"tokens/{seq_len}/*.parquet" for seq_len in body["totals"]["windows"]} | {
-        "text": "text/*.parquet"
-    }
+    folders = [str(window["seq_len"] or UNPACKED) for window in body["windows"]]
+    sets = {f"tokens-{name}": f"tokens/{name}/*.parquet" for name in folders} | {"text": "text/*.parquet"}
     policy = body["policy"]
     return {
         "@context": _CONTEXT,

@@ -1,5 +1,6 @@
 """Token ids of many documents, and the bytes that tokens stand for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -66,6 +67,35 @@ class Spellings:
         """Whether the tokens of every document spell its UTF-8 bytes, and none of them spells nothing."""
         offsets, data = utf8(texts)
         return bool(_same(self.data, self.offsets, tokens.ids, tokens.offsets, offsets, data))
+
+    def char_starts(self, ids: NDArray[np.int32], text: str) -> NDArray[np.int32] | None:
+        """The character of ``text`` at which each token begins, -1 for one that begins within a character.
+
+        None where the tokens do not spell the text (a vocabulary that normalises).
+        """
+        data = np.frombuffer(text.encode(), np.uint8)
+        ends = np.cumsum(self.offsets[ids + 1] - self.offsets[ids])
+        if not len(ids) or ends[-1] != len(data):
+            return None
+        spelt = np.empty(len(data), np.uint8)
+        _spell(self.data, self.offsets, ids, spelt)
+        if not np.array_equal(spelt, data):
+            return None
+        leads = (data & 0xC0) != 0x80
+        starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        chars = np.cumsum(leads, dtype=np.int32) - 1
+        return np.where(leads[starts], chars[starts], -1).astype(np.int32)
+
+
+def char_starts_of_spans(spans: Sequence[tuple[int, int]]) -> NDArray[np.int32]:
+    """The character at which each token begins, from its (start, end) in characters; -1 for one that begins within a character.
+
+    Libraries give each of the tokens that spell one character by its bytes that character's start.
+    """
+    starts, ends = np.array(spans, np.int32).reshape(-1, 2).T
+    first = np.ones(len(starts), np.bool_)
+    first[1:] = (starts[1:] > starts[:-1]) & (starts[1:] >= np.maximum.accumulate(ends)[:-1])
+    return np.where(first, starts, -1).astype(np.int32)
 
 
 def utf8(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:

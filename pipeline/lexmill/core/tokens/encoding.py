@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lexmill.core.tokens.batch import Spellings, TokenBatch
+from lexmill.core.tokens.batch import Spellings, TokenBatch, char_starts_of_spans
 
 Backend = Literal["auto", "reference"]
 
@@ -24,6 +24,22 @@ class VocabularyError(Exception):
     """A vocabulary file cannot be used; the message ends a sentence that begins with its name."""
 
 
+def aligner(
+    spellings: Spellings | None, spans: Callable[[str], Sequence[tuple[int, int]]]
+) -> Callable[[NDArray[np.int32], str], NDArray[np.int32]]:
+    """What aligns tokens with a text: by what they spell where that is the text, else by the library's own ``spans``."""
+
+    def align(ids: NDArray[np.int32], text: str) -> NDArray[np.int32]:
+        starts = spellings.char_starts(ids, text) if spellings is not None else None
+        if starts is None:
+            starts = char_starts_of_spans(spans(text))
+        if len(starts) != len(ids):
+            raise ValueError("the tokens are not those of the text")
+        return starts
+
+    return align
+
+
 class Encoded(NamedTuple):
     """Token ids, and whether the fast encoder had to be passed over for the reference."""
 
@@ -35,6 +51,7 @@ class Encoded(NamedTuple):
 class Tokenizer:
     """A vocabulary in memory; ``digest`` (sha256 of its file) stands for everything that the ids depend on.
 
+    ``aligner`` gives the character at which every token of a text begins, -1 for one that begins within a character.
     ``reference`` says what the ids are; ``fast``, where there is one, is only ever used where it says the same. ``spellings``
     holds the bytes of text tokens of vocabularies that write texts byte by byte, None for others.
     """
@@ -50,6 +67,7 @@ class Tokenizer:
     fast: Encoder | None
     spellings: Spellings | None
     decoder: Callable[[NDArray[np.int32]], str] = field(repr=False)
+    aligner: Callable[[NDArray[np.int32], str], NDArray[np.int32]] = field(repr=False)
 
     def encode_batch(self, texts: Sequence[str]) -> TokenBatch:
         """Token ids of the reference, without any control token, whatever the texts say."""
@@ -77,6 +95,10 @@ class Tokenizer:
     def unknown(self, tokens: TokenBatch) -> int:
         """How many tokens stand for text that the vocabulary has no token for."""
         return 0 if self.unknown_id is None else int(np.count_nonzero(tokens.ids == self.unknown_id))
+
+    def char_starts(self, ids: NDArray[np.int32], text: str) -> NDArray[np.int32]:
+        """The character of ``text`` at which each of its tokens begins, -1 for one that begins within a character."""
+        return self.aligner(ids, text)
 
     def decode(self, ids: Sequence[int] | NDArray[np.int32]) -> str:
         """The text of ``ids``, control tokens spelt out."""

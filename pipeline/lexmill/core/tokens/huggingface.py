@@ -14,7 +14,7 @@ from tokenizers import Tokenizer as Library
 
 from lexmill.core.tokens import fast
 from lexmill.core.tokens.batch import Spellings, TokenBatch
-from lexmill.core.tokens.encoding import Backend, Tokenizer, VocabularyError
+from lexmill.core.tokens.encoding import Backend, Tokenizer, VocabularyError, aligner
 
 # How published vocabularies spell their control tokens (DeepSeek, Qwen and GPT-2, Llama 3, Llama 2, Gemma); tokenizer.json itself
 # does not say which of its added tokens they are.
@@ -52,6 +52,15 @@ class ReferenceEncoder:
         offsets = np.zeros(len(texts) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         return TokenBatch(np.concatenate(parts) if parts else np.zeros(0, np.int32), offsets)
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """(start, end) in characters of every token of ``text``."""
+        found, at = [], 0
+        for piece in split(text, self.breaks, _BATCH_CHARS):
+            offsets = self.library.encode(piece, add_special_tokens=False).offsets
+            found += [(at + start, at + end) for start, end in offsets]
+            at += len(piece)
+        return found
 
     def _windows(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:
         owners: list[int] = []
@@ -125,6 +134,7 @@ def load(name: str, raw: bytes, backend: Backend) -> Tokenizer:
         decoder=Spellings.of(text | {index: content.encode() for index, content in control.items()}).join
         if text is not None
         else lambda ids: library.decode(ids.tolist(), skip_special_tokens=False),
+        aligner=aligner(spellings, reference.spans),
     )
 
 

@@ -9,7 +9,7 @@ import sentencepiece
 from numpy.typing import NDArray
 
 from lexmill.core.tokens.batch import TokenBatch
-from lexmill.core.tokens.encoding import Tokenizer, VocabularyError
+from lexmill.core.tokens.encoding import Tokenizer, VocabularyError, aligner
 
 
 @dataclass(frozen=True)
@@ -80,4 +80,5 @@ def load(name: str, raw: bytes) -> Tokenizer:
         fast=None,
         spellings=None,
         decoder=ModelDecoder(processor, control),
+        aligner=aligner(None, lambda text: processor.encode(text, return_type="offset_mapping")["offsets"]),
     )

@@ -11,7 +11,7 @@ import tiktoken
 
 from lexmill.core.tokens import fast
 from lexmill.core.tokens.batch import Spellings, TokenBatch
-from lexmill.core.tokens.encoding import Backend, Tokenizer, VocabularyError
+from lexmill.core.tokens.encoding import Backend, Tokenizer, VocabularyError, aligner
 
 Scheme = Literal["qwen", "cl100k"]
 END_TOKEN = b"<|endoftext|>"
@@ -81,4 +81,5 @@ def load(name: str, raw: bytes, backend: Backend, scheme: Scheme, path: str) -> 
         fast=fast.of_ranks(path, known.gigatoken, spellings, reference) if backend == "auto" else None,
         spellings=spellings,
         decoder=Spellings.of(text | {eos_id: END_TOKEN}).join,
+        aligner=aligner(spellings, lambda _: ()),  # ranks spell every text byte by byte
     )
