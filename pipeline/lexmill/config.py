@@ -101,6 +101,7 @@ class Ingest(_Section):
     max_depth: Annotated[int, Field(ge=0, le=16)] = 3
     max_members: Annotated[int, Field(ge=1)] = 100_000
     max_pages: Annotated[int, Field(ge=1)] = 10_000
+    max_seconds: Annotated[int, Field(ge=1, le=86_400)] = 120
 
 
 class Dedup(_Section):
@@ -128,6 +129,26 @@ class Filter(_Section):
     """Rules per document type, and the quality classifier."""
 
     enabled: bool = True
+
+
+class Review(_Section):
+    """How many items people read, what they must prove, and what their time costs."""
+
+    required: bool = False
+    seed: Annotated[int, Field(ge=0)] = 0
+    sample: Annotated[int, Field(ge=1, le=1_000_000)] = 2995
+    per_stratum: Annotated[int, Field(ge=0, le=10_000)] = 5
+    dropped: Annotated[int, Field(ge=0, le=100_000)] = 200
+    per_rule: Annotated[int, Field(ge=0, le=10_000)] = 10
+    spans: Annotated[int, Field(ge=0, le=100_000)] = 200
+    planted: Annotated[float, Field(ge=0, le=0.5)] = 0.03
+    double: Annotated[float, Field(ge=0, le=1)] = 0.1
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    max_identifiers: Annotated[float, Field(gt=0, lt=1)] = 0.001
+    min_pass: Annotated[float, Field(gt=0, lt=1)] = 0.96
+    min_recall: Annotated[float, Field(ge=0, le=1)] = 0.8
+    minutes_per_item: Annotated[float, Field(gt=0)] = 1.75
+    price_per_hour: Annotated[float, Field(ge=0)] = 100.0
 
 
 class Tokenize(_Section):
@@ -179,6 +200,7 @@ class Config(_Section):
     dedup: Dedup = Dedup()
     deidentify: Deidentify = Deidentify()
     filter: Filter = Filter()
+    review: Review = Review()
     tokenize: Tokenize = Tokenize()
     cluster: Cluster = Cluster()
     path: Path

@@ -11,7 +11,7 @@ from typer.exceptions import TyperException
 from lexmill import errors
 
 # Importing a module registers its commands.
-from lexmill.cli import mask, plan, raw, releases, rules, run  # noqa: F401
+from lexmill.cli import mask, plan, raw, releases, review, rules, run  # noqa: F401
 from lexmill.cli.base import app
 from lexmill.errors import LexmillError
 

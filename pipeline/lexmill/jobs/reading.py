@@ -16,6 +16,7 @@ from lexmill.core.ingest.records import ARCHIVES, SPLITTABLE, TABLES, WORD, BadR
 from lexmill.core.ingest.word import word_format
 from lexmill.errors import DocumentError
 from lexmill.store.archives import list_members, read_members
+from lexmill.store.confined import read_confined
 from lexmill.store.convert import Converter, convert_to_text
 from lexmill.store.raw import (
     ContentDigest,
@@ -228,12 +229,15 @@ class Reading:
         if fmt in WORD:
             fmt = word_format(data)
             if fmt in ("doc", "rtf"):
-                data, fmt = convert_to_text(data, fmt, self.converters, self.limits.record), "txt"
+                data, fmt = convert_to_text(data, fmt, self.converters, self.limits), "txt"
         if fmt == UNKNOWN:
             raise DocumentError("ingest.unknown_format")
         if fmt in ARCHIVES:
             inner = Allowance.whole(len(data), self.limits, allowance)
             yield from self._members(io.BytesIO(data), fmt, 0, -1, member, depth, inner)
+        elif fmt == "pdf":
+            for record in read_rows(read_confined(data, self.limits), self.source.fields, self.source.doc_type):
+                yield Found(member, record)
         elif fmt == "sqlite":
             yield from self._of_rows(query_rows(data, self.source.query, 0, -1, self.limits), member)
         elif fmt in TABLES:

@@ -21,7 +21,12 @@ from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
+<<<<<<< HEAD
 from lexmill.jobs.resources import CLASSIFIER, TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
+=======
+from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
+from lexmill.store import files, reviews
+>>>>>>> main
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest, installed_versions
 from lexmill.store.releases import DataFile, Releases, published_on
@@ -36,6 +41,7 @@ CARDS = ("DATACARD.md", "DATACARD.zh.md")
 _NOT_HASHED = {"version", "workspace", "run", "rules", "source", "cluster", "path"}
 
 
+<<<<<<< HEAD
 @dataclass(frozen=True)
 class ShardSet:
     """A shard set: its entry in a manifest, and its files with their bytes and entries."""
@@ -52,6 +58,11 @@ def run(
 
     Raises GateError where an identifier survived.
     """
+=======
+def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Scan the shards and publish them; returns the release's manifest. Raises GateError where an identifier survived."""
+    review = _reviewed(job, manifests["filter"])
+>>>>>>> main
     tokenizer = load_tokenizer(job.config)
     if job.config.deidentify.enabled:
         _scan(job, manifests["tokenize"], tokenizer)
@@ -110,10 +121,14 @@ def _own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]], tokenizer: To
             "bos_id": tokenizer.bos_id if job.config.tokenize.bos else None,
         },
         "rules": dict(job.rules.digests),
+<<<<<<< HEAD
         "models": {path.name: file_digest(path) for path in sorted(CLASSIFIER.parent.glob("*.bin"))},
         "config": {section: digest(value) for section, value in config.items() if section not in _NOT_HASHED},
         "code": {stage: code_digest(f"lexmill.jobs.{stage}") for stage in manifests},
         "versions": {"python": platform.python_version(), **installed_versions("lexmill")},
+=======
+        "review": review,
+>>>>>>> main
         "sources": {
             source.name: {"doc_type": source.doc_type, **source.card.model_dump(mode="json")} for source in job.config.source
         },
@@ -152,6 +167,22 @@ def _inputs(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
         }
         for source, numbers in sorted(files_of.items())
     }
+
+
+def _reviewed(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The lot's review in brief, or None where there was none; GateError where it was rejected, or is required and missing."""
+    lot = reviews.lot_of(filtered)
+    decision = reviews.folder(job.workspace.root, lot).decided()
+    if decision is None:
+        if job.config.review.required:
+            raise GateError(
+                f"release: lot {lot} has not been reviewed, and review.required says it must; nothing is published. "
+                f"`lexmill review sample`, `export`, `import` and `decide` review it"
+            )
+        return None
+    if not decision["accepted"]:
+        raise GateError(f"release: the review rejected lot {lot}; nothing is published: " + "; ".join(decision["reasons"]))
+    return {"lot": lot, "sha256": digest(decision), **{name: decision[name] for name in ("terms", "core", "bounds", "planted")}}
 
 
 def _tokens(job: Job) -> dict[str, int]:

@@ -1,20 +1,16 @@
-"""Programs that turn old Word files into text, where they are installed (Debian: libreoffice-writer, wv, antiword)."""
+"""A program that turns old Word files into text, where it is installed (Debian: libreoffice-writer-nogui)."""
 
 import os
-import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from lexmill.core.ingest.limits import Limits
 from lexmill.errors import DocumentError
 from lexmill.store.fingerprint import digest, file_digest
-
-# A converter that works on one file for longer hangs; LibreOffice starts in 5 seconds.
-_TIMEOUT = 120
-# How antiword draws a row of a table.
-_DRAWN_ROW = re.compile(rb"^\|(.*)\|[ ]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -28,25 +24,23 @@ class Converter:
 
 
 def installed_converters() -> tuple[Converter, ...]:
-    """The converters found on the path, the best first.
+    """The converters found on the path: LibreOffice, or none.
 
-    LibreOffice is the only one still developed, and the only one that reads RTF; wvText gave the same text on 11 files of 11.
+    It is the only one still developed. antiword 0.37 and wvText 1.2.9 leave out the numbers that Word counts by itself, which
+    name a contract's clauses, and antiword most cells of nested tables.
     """
-    found = []
-    for name, formats in (("soffice", ("doc", "rtf")), ("wvText", ("doc",)), ("antiword", ("doc",))):
-        path = shutil.which(name)
-        if path is not None:
-            resolved = Path(path).resolve()
-            version = digest(str(resolved), file_digest(resolved))
-            found.append(Converter(name, path, frozenset(formats), version))
-    return tuple(found)
+    path = shutil.which("soffice")
+    if path is None:
+        return ()
+    resolved = Path(path).resolve()
+    return (Converter("soffice", path, frozenset({"doc", "rtf"}), digest(str(resolved), file_digest(resolved))),)
 
 
-def convert_to_text(data: bytes, fmt: str, converters: tuple[Converter, ...], max_bytes: int) -> bytes:
+def convert_to_text(data: bytes, fmt: str, converters: tuple[Converter, ...], limits: Limits) -> bytes:
     """The text of a DOC or RTF file in UTF-8, by the first converter that reads its format.
 
-    Raises DocumentError ``ingest.needs_converter`` where none is installed that does, ``ingest.conversion_failed`` where it
-    fails, runs for more than two minutes, or writes more than ``max_bytes``.
+    Raises DocumentError ``ingest.needs_converter`` where none is installed that does, ``ingest.max_seconds`` where it runs
+    for longer, ``ingest.conversion_failed`` where it fails or writes more than ``max_record_mb``.
     """
     converter = next((one for one in converters if fmt in one.formats), None)
     if converter is None:
@@ -57,16 +51,11 @@ def convert_to_text(data: bytes, fmt: str, converters: tuple[Converter, ...], ma
         source.write_bytes(data)
         target = folder / "document.txt"
         try:
-            if converter.name == "soffice":
-                _run([converter.path, f"-env:UserInstallation=file://{folder}/profile", "--headless", "--convert-to",
-                      "txt:Text (encoded):UTF8", "--outdir", name, str(source)], folder, None)  # fmt: skip
-            elif converter.name == "wvText":
-                _run([converter.path, str(source), str(target)], folder, None)
-            else:
-                _run([converter.path, "-m", "UTF-8.txt", "-w", "0", str(source)], folder, target)
-            text = target.read_bytes() if target.stat().st_size <= max_bytes else b""
-            if converter.name == "antiword":
-                text = _DRAWN_ROW.sub(lambda row: b"\t".join(cell.strip() for cell in row[1].split(b"|")).rstrip(), text)
+            _run([converter.path, f"-env:UserInstallation=file://{folder}/profile", "--headless", "--convert-to",
+                  "txt:Text (encoded):UTF8", "--outdir", name, str(source)], folder, limits.seconds)  # fmt: skip
+            text = target.read_bytes() if target.stat().st_size <= limits.record else b""
+        except subprocess.TimeoutExpired:
+            raise DocumentError("ingest.max_seconds") from None
         except (OSError, subprocess.SubprocessError):
             raise DocumentError("ingest.conversion_failed") from None
     if not text.strip():
@@ -74,10 +63,18 @@ def convert_to_text(data: bytes, fmt: str, converters: tuple[Converter, ...], ma
     return text
 
 
-def _run(command: list[str], folder: Path, output: Path | None) -> None:
+def _run(command: list[str], folder: Path, seconds: int) -> None:
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(folder)}
-    with (output or Path(os.devnull)).open("wb") as out:
-        subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL, env=environment, cwd=folder,
-            timeout=_TIMEOUT, check=True,
-        )  # fmt: skip
+    program = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, cwd=folder,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        code = program.wait(seconds)
+    except subprocess.TimeoutExpired:
+        # soffice is a script: what it started must go too.
+        os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+        raise
+    if code:
+        raise subprocess.CalledProcessError(code, command[0])

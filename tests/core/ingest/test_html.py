@@ -1,10 +1,17 @@
+import re
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lexmill.config import Fields, Ingest
 from lexmill.core.ingest.html import html_text
+from lexmill.core.ingest.hygiene import clean
+from lexmill.core.ingest.limits import Limits
+from lexmill.core.ingest.records import Record, read
+from lexmill.core.ingest.rules import IngestRules
 from lexmill.errors import DocumentError
 
 
@@ -163,3 +170,74 @@ def test_any_page_gives_lines_without_blanks_around(markup: str) -> None:
     text = html_text(markup)[1]
     assert all(line and line == line.strip(" \xa0\u3000") for line in text.split("\n")) or text == ""
     assert not set(text) & set("\ufdd0\ufdd1\ufdd2\ufdd3\xa0")
+
+
+SHARED = Path(__file__).parents[4] / "shared" / "corpus"
+LAWS = SHARED / "statutes" / "company_law_versions" / "object-store" / "company_law"
+
+
+def page_text(path: Path, doc_type: str, rules: IngestRules) -> str:
+    (record,) = read(path.read_bytes(), "html", Fields(), doc_type, 0, Limits.of(Ingest()), None)
+    assert isinstance(record, Record)
+    return clean(record.text, rules).text
+
+
+def common_characters(one: str, other: str) -> int:
+    """Length of the longest common subsequence (Hyyrö, 2004: one bit a character of ``one``)."""
+    everywhere = (1 << len(one)) - 1
+    places: dict[str, int] = {}
+    for at, char in enumerate(one):
+        places[char] = places.get(char, 0) | 1 << at
+    row = everywhere
+    for char in other:
+        met = row & places.get(char, 0)
+        row = ((row + met) | (row - met)) & everywhere
+    return len(one) - row.bit_count()
+
+
+def body(text: str) -> str:
+    """A statute from its first article to the end of its last, without white space and without the edit links of a wiki."""
+    plain = "".join(text.split()).replace("[编辑]", "")
+    last = [end.end() for end in re.finditer("第[一二三四五六七八九十百]+条本法自[^。]{1,20}施行。", plain)][-1]
+    return plain[plain.index("第一条") : last]
+
+
+# Each page, and the extracted text that holds the same version. These texts begin at the first article and keep edit links and
+# the foot of the page, so articles are compared. The text of 2013 is Wikisource's: that year's other page shows the law of 2005.
+VERSIONS = [
+    ("1993/wikisource_company_law_1993.html", "1993"),
+    ("1999/wikisource_company_law_1999.html", "1999"),
+    ("2004/wikisource_company_law_2004.html", "2004"),
+    ("2005/gjxfj_company_law_2005.html", "2005"),
+    ("2013/wikisource_company_law_2013.html", "2013"),
+    ("2013/gjxfj_company_law_2013.html", "2005"),
+    ("2018/sipf_company_law_2018.html", "2018"),
+    ("2023/chinatax_company_law_2023.html", "2023"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LAWS.is_dir(), reason="needs the corpus of real texts beside the checkout")
+@pytest.mark.parametrize(("page", "version"), VERSIONS)
+def test_a_statute_of_a_real_page_is_what_was_extracted_from_it(rules: IngestRules, page: str, version: str) -> None:
+    whole = page_text(LAWS / page, "statute", rules)
+    found, expected = body(whole), body((LAWS / version / "raw.txt").read_text("utf-8"))
+    common = common_characters(found, expected)
+    assert common >= 0.98 * len(found)
+    assert common >= 0.98 * len(expected)
+    # Hardly anything stands around title, table of contents and articles.
+    assert len("".join(whole.split())) - len(found) < 1000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the corpus of real texts beside the checkout")
+def test_a_real_page_gives_the_same_text_in_both_encodings(rules: IngestRules) -> None:
+    folder = SHARED / "contracts" / "html_utf8"
+    n_pairs = n_equal = 0
+    for path in sorted(folder.rglob("*.html")):
+        twin = SHARED / "contracts" / "html_gb18030" / path.relative_to(folder)
+        if twin.is_file():
+            n_pairs += 1
+            n_equal += page_text(path, "contract", rules) == page_text(twin, "contract", rules)
+    assert n_pairs > 150
+    assert n_equal >= 0.99 * n_pairs

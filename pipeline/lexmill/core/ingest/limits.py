@@ -13,7 +13,10 @@ _HARMLESS = 16 * MB
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes in bytes (``file``: what is read whole; ``record``: one document; ``unpacked``: all of one raw file), and counts."""
+    """Sizes in bytes (``file``: what is read whole; ``record``: one document; ``unpacked``: all of one raw file), and counts.
+
+    ``seconds`` is for one document in a parser or converter that is a process of its own.
+    """
 
     file: int
     record: int
@@ -22,6 +25,7 @@ class Limits:
     depth: int
     members: int
     pages: int
+    seconds: int
 
     @classmethod
     def of(cls, ingest: Ingest) -> Self:
@@ -34,6 +38,7 @@ class Limits:
             depth=ingest.max_depth,
             members=ingest.max_members,
             pages=ingest.max_pages,
+            seconds=ingest.max_seconds,
         )
 
 
