@@ -21,12 +21,8 @@ from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
-<<<<<<< HEAD
 from lexmill.jobs.resources import CLASSIFIER, TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
-=======
-from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
-from lexmill.store import files, reviews
->>>>>>> main
+from lexmill.store import reviews
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest, installed_versions
 from lexmill.store.releases import DataFile, Releases, published_on
@@ -38,10 +34,9 @@ _TEMPLATES = Path(__file__).parent.parent / "templates"
 CARDS = ("DATACARD.md", "DATACARD.zh.md")
 
 # What of the run file shapes no byte of a release, or stands in it in words.
-_NOT_HASHED = {"version", "workspace", "run", "rules", "source", "cluster", "path"}
+_NOT_HASHED = {"version", "workspace", "run", "rules", "source", "review", "nightly", "cluster", "path"}
 
 
-<<<<<<< HEAD
 @dataclass(frozen=True)
 class ShardSet:
     """A shard set: its entry in a manifest, and its files with their bytes and entries."""
@@ -51,22 +46,9 @@ class ShardSet:
     texts: Sequence[DataFile]
 
 
-def run(
-    job: Job, manifests: Mapping[str, Mapping[str, Any]], earlier: Sequence[ShardSet] = (), parent: str | None = None
-) -> dict[str, Any]:
-    """Scan the shards and publish them after those of ``earlier`` sets; returns the release's manifest.
-
-    Raises GateError where an identifier survived.
-    """
-=======
 def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Scan the shards and publish them; returns the release's manifest. Raises GateError where an identifier survived."""
-    review = _reviewed(job, manifests["filter"])
->>>>>>> main
-    tokenizer = load_tokenizer(job.config)
-    if job.config.deidentify.enabled:
-        _scan(job, manifests["tokenize"], tokenizer)
-    return publish(job, [*earlier, _own_set(job, manifests, tokenizer)], parent)
+    return publish(job, [own_set(job, manifests)], None)
 
 
 def publish(job: Job, sets: Sequence[ShardSet], parent: str | None) -> dict[str, Any]:
@@ -94,8 +76,12 @@ def publish(job: Job, sets: Sequence[ShardSet], parent: str | None) -> dict[str,
     return body
 
 
-def _own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]], tokenizer: Tokenizer) -> ShardSet:
-    """The set that this run made."""
+def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
+    """The set that this run made; raises GateError where an identifier survived in its shards, or its review forbids it."""
+    review = _reviewed(job, manifests["filter"])
+    tokenizer = load_tokenizer(job.config)
+    if job.config.deidentify.enabled:
+        _scan(job, manifests["tokenize"], tokenizer)
     tokenized, filtered = manifests["tokenize"], manifests["filter"]
     shards: list[dict[str, Any]] = [
         {
@@ -121,14 +107,11 @@ def _own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]], tokenizer: To
             "bos_id": tokenizer.bos_id if job.config.tokenize.bos else None,
         },
         "rules": dict(job.rules.digests),
-<<<<<<< HEAD
         "models": {path.name: file_digest(path) for path in sorted(CLASSIFIER.parent.glob("*.bin"))},
         "config": {section: digest(value) for section, value in config.items() if section not in _NOT_HASHED},
         "code": {stage: code_digest(f"lexmill.jobs.{stage}") for stage in manifests},
         "versions": {"python": platform.python_version(), **installed_versions("lexmill")},
-=======
         "review": review,
->>>>>>> main
         "sources": {
             source.name: {"doc_type": source.doc_type, **source.card.model_dump(mode="json")} for source in job.config.source
         },
