@@ -12,8 +12,15 @@ from lexmill.core.deid.rules import DeidRules
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.surrogates import Surrogates
 from lexmill.core.deid.tables import AUTO, Policy, Reading
+from lexmill.core.deid.zones import join
 from lexmill.errors import DocumentError
 from lexmill.schema import DOC_TYPES
+
+# What is read around a surrogate when masked text is read again; no rule reads across a border.
+_NEAR = 24
+_BORDER = "\n\x1e\n"
+# Zero-width blanks and joiners, the soft hyphen, the byte order mark.
+_HIDDEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 
 
 class Detector:
@@ -38,9 +45,11 @@ class Detector:
         surnames = "".join(char for char in rules.characters("surname") if char not in weak)
         given = f"(?![{rules.characters('non_name')}])[\u4e00-\u9fa5]"
         self._name_starts = re.compile(f"[{surnames}]{given}")
-        self._name_ends = re.compile(f"[{surnames}](?:{given}){{1,2}}\\Z")
+        suffixes = sorted({word for table in rules.organisation for word in f"{table.suffixes} {table.doubtful}".split()})
+        self._organisation_ends = re.compile(f"(?<=[\u4e00-\u9fa5])(?<!某)(?:{'|'.join(reversed(suffixes))})(?![0-9])")
         self._not_names = frozenset(rules.words("not_a_name"))
         self._keep = frozenset(self.policy.keep)
+        self._has_more = bool(recognizers)
 
     def detect(self, text: str, doc_type: str) -> list[Span]:
         """What the policy masks in ``text``: sorted, disjoint spans.
@@ -51,6 +60,14 @@ class Detector:
         """
         if doc_type != AUTO and doc_type not in DOC_TYPES:
             raise ValueError(f"unknown document type {doc_type!r}: choose one of {', '.join((AUTO, *DOC_TYPES))}")
+        if not _HIDDEN.search(text):
+            return self._detect(text, doc_type)
+        # What cannot be seen parts neither numbers nor names: they are looked for without, and found with it.
+        places = [at for at, char in enumerate(text) if not _HIDDEN.match(char)]
+        found = self._detect("".join(text[at] for at in places), doc_type)
+        return [span._replace(start=places[span.start], end=places[span.end - 1] + 1) for span in found]
+
+    def _detect(self, text: str, doc_type: str) -> list[Span]:
         try:
             reading = self._readings[doc_type]
             artifacts = self.engine.nlp_engine.process_text(text, LANGUAGE)
@@ -68,20 +85,28 @@ class Detector:
             raise DocumentError("deid.detector_failed") from None
         return _disjoint(found, len(text))
 
-    def may_show_more(self, output: str, ends: Iterable[tuple[int, int]]) -> bool:
+    def may_show_more(self, output: str, doc_type: str, ends: Iterable[tuple[int, int]]) -> bool:
         """Whether names may come to light in masked text: surrogates (at ``ends``) part words more clearly than names do.
 
-        That changes how the neighbours read only where a possible surname stands right behind a surrogate or two or three
-        characters before one. Everything else that is looked at is the same for a name and its surrogate.
+        Only what stands near a surrogate can read differently, so only stretches around them are read again, where a surname or
+        the end of an organisation's name stands. What a user's recognisers make of masked text nobody knows: all is read again.
         """
+        if self._has_more:
+            return True
+        stretches = []
+        last = 0
         for start, end in ends:
-            behind = self._name_starts.match(output, end)
-            if behind is not None and behind.group() not in self._not_names:
-                return True
-            before = self._name_ends.search(output[max(0, start - 3) : start])
-            if before is not None and before.group()[:2] not in self._not_names:
-                return True
-        return False
+            for low, high in ((max(last, start - _NEAR), start), (end, end + _NEAR)):
+                if any(match.group() not in self._not_names for match in self._name_starts.finditer(output, low, high)) or (
+                    self._organisation_ends.search(output, low, high)
+                ):
+                    stretches.append((max(0, start - _NEAR), end + _NEAR))
+                    break
+            last = end
+        if not stretches:
+            return False
+        near = _BORDER.join(output[low:high] for low, high in zip(*join(stretches), strict=True))
+        return bool(self.surrogates.choose(near, self.detect(near, doc_type)))
 
     def _is_masked(self, result: Any) -> bool:
         role = result.recognition_metadata.get(ROLE_KEY)

@@ -9,13 +9,25 @@ from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Entity, Identifier
 from lexmill.core.deid.zones import Zones
 
-# Full width to half width, and every dash to one; nothing changes its length.
-_FOLD = (
-    {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord(dash): "-" for dash in "—–‐‑‒―－"} | {0x3000: " ", 0xA0: " "}
-)
+
+def _spell(ranges: str) -> str:
+    """All characters of a class of characters and ranges."""
+    return "".join(
+        chr(code) for first, last in re.findall(r"(.)(?:-(.))?", ranges) for code in range(ord(first), ord(last or first) + 1)
+    )
+
+
+# Full width to half width, every dash and every blank to one; nothing changes its length.
+_DASHES = "\u2010-\u2015\u2212\uff0d"
+_BLANKS = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+_FOLD = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
+    ord(char): fold for chars, fold in ((_spell(_DASHES), "-"), (_spell(_BLANKS), " ")) for char in chars
+}
 _CONFUSED = str.maketrans("OoQDlI|ZSB", "0000111258")
 _ALNUM = "0-9A-Za-z０-９Ａ-Ｚａ-ｚ"
-_RUN = re.compile(f"[{_ALNUM}+＋][{_ALNUM}×*＊@＠._．+＋\\-－—–~ \u3000·•]{{4,}}")
+_RUN = re.compile(f"[{_ALNUM}+＋][{_ALNUM}×*＊@＠._．+＋~ ·•\\-{_DASHES}{_BLANKS}]{{4,}}")
+# A cue in Latin letters that runs into its number.
+_LATIN_CUE = re.compile("(?:QQ|IMEI|VIN|TEL|IP|ＱＱ)(?=[0-9０-９OoIl])", re.IGNORECASE)
 # Points and plus signs belong to a number only inside it (a sentence may end with an ASCII point), the plus of +86 apart.
 _TOKEN = re.compile(r"\+?[^\s·•\-+._](?:[^\s·•\-]*[^\s·•\-+._])?")
 _GAPS = re.compile(r"[\s·•\-]")
@@ -24,9 +36,17 @@ _DIGITS = re.compile(r"[0-9０-９OoIl]")
 # Two X among other letters belong to a name (wxxing01); three, or two among digits alone, are a mask.
 _MASK = re.compile(r"[×*＊]|X{3}|\A[^A-WYZ]*XX[^A-WYZ]*\Z")
 _BETWEEN = re.compile(r"[\s、,，/;；和及或与]{1,3}")
+_LIST_GAP = 3
+# The shortest number that is known without a cue and without a character before it: a mobile.
+_MIN_UNCUED = 11
+# The longest, with a country code; and the longest number of all, its gaps included.
+_MAX_UNCUED = 24
+_MAX_LENGTH = 80
+_MIN_FIGURES = 4
 _CUE_REACH = 16
 _MAX_TOKENS = 8
 _MIN_VISIBLE = 6
+_MIN_ROW = 3
 # The shortest number of all rules: five digits of a QQ number, or a plate of letters with two digits.
 _MIN_DIGITS = 2
 # What may stand between the digits of one number, written as escapes where it cannot be seen: blanks of any width, hyphens and
@@ -35,7 +55,10 @@ _LINK = (
     "[ \\t\\u00a0\\u00ad\\u1680\\u2000-\\u200d\\u202f\\u205f\\u2060\\u3000\\ufeff()\\uff08\\uff09"
     "\\-\\u2010-\\u2015\\u2212\\uff0d.\\uff0e\\u00b7\\u2022\\u2027\\u2219\\u30fb]"
 )
-_SCATTERED = re.compile(f"[0-9０-９](?:(?:{_LINK}{{0,3}}|{_LINK}{{0,3}}\r?\n{_LINK}{{0,3}})[0-9０-９XxＸｘ]){{10,}}")
+# The first look ahead is a plain run of such characters, which the engine tells fast; most figures end at a Chinese character.
+_SCATTERED = re.compile(
+    f"[0-9０-９](?=[0-9０-９XxＸｘ\r\n{_LINK[1:-1]}]{{10}})(?>(?>{_LINK}{{0,3}}(?:\r?\n{_LINK}{{0,3}})?)[0-9０-９XxＸｘ]){{10,}}"
+)
 _GROUP = re.compile("[0-9０-９XxＸｘ]+")
 _BREAK = re.compile(f"{_LINK}*\r?\n{_LINK}*")
 _FIGURE = re.compile("[0-9０-９XxＸｘ]")
@@ -50,6 +73,7 @@ _CARD_LENGTHS = (19, 18, 17, 16)
 _MOBILE_LENGTH = 11
 # Groups of a number written in groups; a shorter one shows an amount, or figures of a table.
 _MIN_GROUP = 3
+_MIN_GROUPS = 2
 
 
 class _Hit(NamedTuple):
@@ -103,10 +127,7 @@ class _Figures(NamedTuple):
         line = self.text[self.text.rfind("\n", 0, start) + 1 : start]
         if ("\n" in written and not line.strip()) or _AMOUNT.search(written):
             return False
-        return any(
-            len(groups) == 1 or set(groups) == {1} or min(groups[:-1]) >= _MIN_GROUP
-            for groups in (_groups(written), _groups(_BREAK.sub("", written)))
-        )
+        return _is_grouped(written) or _is_grouped(_BREAK.sub("", written))
 
 
 class IdentifierScanner:
@@ -125,36 +146,65 @@ class IdentifierScanner:
             for table in rules.identifier
         ]
         self._uncued = [compiled for compiled in self._rules if compiled.rule.decision != "cue"]
-        self._any_cue = re.compile("|".join(f"(?:{table.cue})" for table in rules.identifier if table.cue) or "(?!)")
+        cues = "|".join(f"(?:{table.cue})" for table in rules.identifier if table.cue) or "(?!)"
+        # One look at a character spares most comparisons with all the cues.
+        firsts = "".join(sorted({cue[0] for table in rules.identifier for cue in table.cue.split("|") if cue}))
+        self._any_cue = re.compile(f"(?=[{re.escape(firsts)}])(?:{cues})" if re.fullmatch(r"[\w]*", firsts) else cues)
+        self._leading = frozenset("".join(table.before for table in rules.identifier))
         self._by_digits = {
             table.entity: (table, re.compile(table.form))
             for table in reversed(rules.identifier)
             if table.entity in ("ID_CARD", "BANK_CARD", "MOBILE") and table.decision != "cue"
         }
-        self._certificates = [(table, re.compile(table.pattern)) for table in rules.certificate]
+        self._any_by_digits = re.compile("|".join(f"(?:{form.pattern})" for _, form in self._by_digits.values()) or "(?!)")
+        self._certificates = [(table, tuple(table.trigger.split()), re.compile(table.pattern)) for table in rules.certificate]
 
     def find(self, text: str, zones: Zones) -> list[Span]:
         """All identifiers, sorted and disjoint; then certificates, which may overlap them."""
         spans: list[Span] = []
         last: _Hit | None = None
         for match in _RUN.finditer(text):
+            start, end = match.span()
             run = match.group()
-            if ("@" not in run and "＠" not in run and len(_DIGITS.findall(run)) < _MIN_DIGITS) or zones.overlap(*match.span()):
+            mail = "@" in run or "＠" in run
+            head = None if mail or run[0].isdigit() else _LATIN_CUE.match(run)
+            if head is not None:
+                start += head.end()
+            # Most runs are dates and amounts: too short for what is known without a cue, and without one.
+            if end - start < _MIN_UNCUED and not mail and not self._may_be_cued(text, start, last):
                 continue
-            for hit in self._in_run(text, match.start(), match.end(), last):
+            digits = len(_DIGITS.findall(run))
+            if not mail and digits < _MIN_DIGITS and not (digits and self._any_cue.search(text, *_reach(start))):
+                continue
+            if zones.overlap(start, end):
+                continue
+            for hit in self._in_run(text, start, end, last):
                 spans.append(Span(hit.start, hit.end, hit.rule.entity, hit.rule.id))
                 last = hit
         for match in _SCATTERED.finditer(text):
-            spans += self._in_figures(_figures(text, *match.span()), zones)
+            figures = _figures(text, *match.span())
+            if self._any_by_digits.search(figures.digits):
+                spans += self._in_figures(figures, zones)
         spans = _join(spans)
-        for table, pattern in self._certificates:
-            if table.trigger in text:
-                spans += [
-                    Span(*found.span("id"), table.entity, table.id)
-                    for found in pattern.finditer(text)
-                    if not zones.overlap(*found.span("id"))
-                ]
+        for table, triggers, pattern in self._certificates:
+            for trigger in triggers:
+                if trigger in text:
+                    break
+            else:
+                continue
+            spans += [
+                Span(*found.span("id"), table.entity, table.id)
+                for found in pattern.finditer(text)
+                if not zones.overlap(*found.span("id"))
+            ]
         return spans
+
+    def _may_be_cued(self, text: str, start: int, last: _Hit | None) -> bool:
+        """Whether a cue, a number of the same list, a mask or the first character of a plate stands before ``start``."""
+        if (last is not None and start - last.end <= _LIST_GAP) or text[start - 1 : start] in self._leading:
+            return True
+        low, high = _reach(start)
+        return self._any_cue.search(text, low, high) is not None or text.find("×", low, high) >= 0
 
     def _in_figures(self, figures: _Figures, zones: Zones) -> Iterator[Span]:
         """Identity numbers anywhere; cards and mobiles from a border to a border, a border being also another number."""
@@ -239,13 +289,16 @@ class IdentifierScanner:
 
     def _in_run(self, text: str, start: int, end: int, last: _Hit | None) -> Iterator[_Hit]:
         folded = text[start:end].translate(_FOLD)
-        tokens = [token.span() for token in _TOKEN.finditer(folded)][:64]
+        tokens = _joined_singles([token.span() for token in _TOKEN.finditer(folded)][:64])
+        shows = [_DIGITS.search(folded, low, high) is not None or "@" in folded[low:high] for low, high in tokens]
         at = 0
         while at < len(tokens):
             best: _Hit | None = None
             taken = at + 1
             for stop in range(min(len(tokens), at + _MAX_TOKENS), at, -1):
                 low, high = tokens[at][0], tokens[stop - 1][1]
+                if high - low > _MAX_LENGTH or True not in shows[at:stop]:
+                    continue
                 hit = self._judge(text, start + low, start + high, folded[low:high], last)
                 if hit is not None and (best is None or hit.rank > best.rank):
                     best, taken = hit, stop
@@ -256,17 +309,25 @@ class IdentifierScanner:
 
     def _judge(self, text: str, start: int, end: int, folded: str, last: _Hit | None) -> _Hit | None:
         squeezed = _GAPS.sub("", folded)
-        upper = squeezed.upper()
+        mail = "@" in folded
+        visible = sum(map(str.isdigit, squeezed))
         before = self._before(text, start, last)
+        cued = self._any_cue.search(before) is not None
+        known = (visible >= _MIN_FIGURES and _MIN_UNCUED <= len(squeezed) <= _MAX_UNCUED) or mail
+        if not (cued or known or text[start - 1 : start] in self._leading):
+            return None
+        upper = squeezed.upper()
         best: _Hit | None = None
         nearest = -1
-        visible = sum(char.isdigit() for char in squeezed)
         digits = squeezed.translate(_CONFUSED).upper() if 2 * visible > len(squeezed) else upper
         masked = _MASK.search(upper) is not None
-        dotted = folded.upper() if "@" in folded or "." in folded else None
+        dotted = folded.upper() if mail or "." in folded else None
         # Without a cue only a form or a check digit decides.
-        for compiled in self._rules if self._any_cue.search(before) else self._uncued:
+        for compiled in self._rules if cued else self._uncued:
             rule = compiled.rule
+            cue = _last(compiled.cue, before)
+            if cue < 0 and rule.decision == "cue":
+                continue
             for raw in (dotted,) if dotted is not None else (upper,) if upper == digits else (upper, digits):
                 strict = compiled.form.fullmatch(raw) is not None
                 loose = strict or compiled.loose.fullmatch(raw) is not None
@@ -276,7 +337,6 @@ class IdentifierScanner:
                 strict, loose = False, visible >= _MIN_VISIBLE
             if not loose:
                 continue
-            cue = _last(compiled.cue, before)
             if cue < 0 and not strict:
                 continue
             low, high = start, end
@@ -289,6 +349,8 @@ class IdentifierScanner:
             valid = bool(rule.check) and CHECKS[rule.check](raw)
             rank = 3 if cue >= 0 else 2 if valid and rule.decision != "cue" else 1 if strict and rule.decision == "form" else 0
             if text[end : end + 1] in _UNITS or (rank < 3 and text[start - 1 : start] == "第"):
+                continue
+            if rank == 1 and digits.removeprefix("+").isdigit() and not _is_grouped(folded):
                 continue
             if rank == 3 and best is not None and best.rank == 3 and (cue, valid) <= (nearest, False):
                 continue
@@ -320,6 +382,32 @@ class IdentifierScanner:
         return before
 
 
+def _is_grouped(written: str) -> bool:
+    """Whether figures are grouped as one number is: not at all, each apart, or by three and more but for the last."""
+    groups = [len(group) for group in _GROUP.findall(written)]
+    return len(groups) < _MIN_GROUPS or set(groups) == {1} or min(groups[:-1]) >= _MIN_GROUP
+
+
+def _reach(start: int) -> tuple[int, int]:
+    """Where cues for what begins at ``start`` may stand."""
+    return max(0, start - _CUE_REACH), start
+
+
+def _joined_singles(tokens: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Tokens of one character, three and more in a row, as one: a number whose digits stand apart."""
+    joined: list[tuple[int, int]] = []
+    row = 0
+    for start, end in tokens:
+        row = row + 1 if end - start == 1 else 0
+        if row < _MIN_ROW:
+            joined.append((start, end))
+        elif row == _MIN_ROW:
+            joined[-2:] = [(joined[-2][0], end)]
+        else:
+            joined[-1] = (joined[-1][0], end)
+    return joined
+
+
 def _figures(text: str, start: int, end: int) -> _Figures:
     places = tuple(match.start() for match in _FIGURE.finditer(text, start, end))
     return _Figures(text, "".join(text[place] for place in places).translate(_FOLD).upper(), places)
@@ -340,11 +428,6 @@ def _join(spans: list[Span]) -> list[Span]:
             joined.append(span)
             longest = length
     return joined
-
-
-def _groups(written: str) -> list[int]:
-    """The sizes of the groups of figures in ``written``."""
-    return [len(group) for group in _GROUP.findall(written)]
 
 
 def _last(cue: re.Pattern[str] | None, before: str) -> int:

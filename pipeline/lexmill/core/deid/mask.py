@@ -58,7 +58,7 @@ def _settle(text: str, doc_type: str, detector: Detector) -> tuple[Replacement, 
     replacements = detector.surrogates.choose(text, spans)
     for _ in range(_ROUNDS):
         output = splice(text, replacements)
-        if not detector.may_show_more(output, _named(replacements)):
+        if not detector.may_show_more(output, doc_type, _named(replacements)):
             return replacements
         more = detector.surrogates.choose(output, detector.detect(output, doc_type))
         if not more:

@@ -12,7 +12,7 @@ from lexmill.core.deid.recognizers import CASE_NUMBER_RULE
 from lexmill.core.deid.spans import Replacement, Span
 from lexmill.core.deid.tables import DeidTables
 
-_BLANK = re.compile(r"[ \u3000\t]")
+_BLANK = re.compile("[ \u3000\t\u00ad\u200b-\u200d\u2060\ufeff]")
 _DOT = re.compile(r"[·•・‧∙●]")
 _STEMS = "甲乙丙丁戊己庚辛壬癸"
 _WIDTH = str.maketrans("０１２３４５６７８９", "0123456789")

@@ -59,6 +59,7 @@ class Identifier(Example):
     ``form`` must match the whole run; ``loose`` (default: ``form``) when a ``cue`` stands before it. ``decision`` says what else
     a run without a cue needs: ``form`` nothing, ``check`` a right check digit, ``cue`` it is never taken without. ``before``
     and ``after`` are single characters (as a class) that belong to the number. ``keep`` characters stay, then ``surrogate``.
+    Without a cue and without ``before`` only runs of 11 to 24 letters and digits are looked at, four figures among them.
     """
 
     entity: Entity
@@ -74,7 +75,7 @@ class Identifier(Example):
 
 
 class Certificate(Example):
-    """A number among Chinese characters: ``pattern``, looked for if ``trigger`` occurs, has a group ``id`` to mask."""
+    """A number among Chinese characters: ``pattern``, looked for if a word of ``trigger`` occurs, has a group ``id`` to mask."""
 
     entity: Entity
     trigger: str
