@@ -79,7 +79,7 @@ def test_the_whole_way_of_a_lot(make_job: MakeJob, tmp_path: Path) -> None:
     assert decision["planted"]["k"] == decision["planted"]["n"] == 4
     assert set(decision["reviewers"]) == {"R1", "R2"}
     body = release.run(job, done)
-    assert body["review"]["lot"] == drawn["lot"]
+    assert body["sets"][0]["review"]["lot"] == drawn["lot"]
 
 
 def test_a_direct_identifier_rejects_and_nothing_is_published(make_job: MakeJob, tmp_path: Path) -> None:
