@@ -13,6 +13,7 @@ from lexmill.core.ingest.rules import IngestRules
 from lexmill.core.quality.rules import QualityRules
 from lexmill.core.rulebook import Rulebook
 from lexmill.core.ruleset import RuleSet
+from lexmill.core.structure.citations import StatuteTables
 from lexmill.core.structure.rules import SegmentRules
 from lexmill.errors import RuleError
 from lexmill.store.fingerprint import digest
@@ -23,6 +24,7 @@ FAMILIES: dict[str, type[Rulebook]] = {
     "dedup": DedupRules,
     "deid": DeidRules,
     "quality": QualityRules,
+    "statutes": StatuteTables,
 }
 
 
@@ -96,7 +98,7 @@ def load(overlays: Sequence[Path] = ()) -> RuleSet:
     for overlay in overlays:
         if not overlay.is_dir():
             faults.append(
-                f"{overlay}: no such folder; `rules` names folders that hold ingest/, segment/, dedup/, deid/ or quality/"
+                f"{overlay}: no such folder; `rules` names folders that hold {', '.join(f'{name}/' for name in FAMILIES)}"
             )
         inside = sorted(overlay.glob("*")) if overlay.is_dir() else []
         for path in inside:

@@ -7,6 +7,7 @@ from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.deid.rules import DeidRules
 from lexmill.core.ingest.rules import IngestRules
 from lexmill.core.quality.rules import QualityRules
+from lexmill.core.structure.citations import StatuteTables
 from lexmill.core.structure.rules import SegmentRules
 
 
@@ -19,4 +20,5 @@ class RuleSet:
     dedup: DedupRules
     deid: DeidRules
     quality: QualityRules
+    statutes: StatuteTables
     digests: Mapping[str, str]
