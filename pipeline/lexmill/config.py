@@ -111,6 +111,14 @@ class Dedup(_Section):
     threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
     prefer: Literal["best", "first"] = "best"
     keep: Literal["all", "latest"] = "all"
+    max_per_family: Annotated[int, Field(ge=0)] = 0
+    history: bool = False
+
+    @model_validator(mode="after")
+    def _history_is_compared(self) -> "Dedup":
+        if self.history and not self.enabled:
+            raise ValueError("history needs enabled = true: without comparison there is nothing to compare it with")
+        return self
 
 
 class Deidentify(_Section):

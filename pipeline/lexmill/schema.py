@@ -41,6 +41,8 @@ _COMMON = [
     ("text", pa.string()),
     ("meta", META),
     ("segments", pa.list_(SEGMENT)),
+    ("family_id", pa.string()),  # doc_id of the first of its template family, from dedup on; null where it is alone
+    ("family_size", pa.int32()),  # documents of the family up to this run
 ]
 
 # Until de-identification a document still says where it comes from.
@@ -81,6 +83,7 @@ LINEAGE = pa.schema(
 SIGNATURE = pa.schema(
     [
         ("doc_id", pa.string()),
+        ("doc_type", pa.string()),
         ("exact", pa.binary(16)),  # blake2b-128 of the comparison copy
         ("case_key", pa.uint64()),  # hash of the well-formed case number; 0 = none
         ("trial", pa.int8()),  # trial level of a judgment, from 1; 0 = unknown

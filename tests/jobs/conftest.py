@@ -66,6 +66,6 @@ def make_job(tmp_path: Path, runner: Runner) -> MakeJob:
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         (folder / "a.jsonl").write_text("".join(lines), encoding="utf-8")
         config = load(folder / "run.toml", settings)
-        return Job(config, rules.load(), Workspace(folder / "w", "main"), runner)
+        return Job(config, rules.load(), Workspace(folder / "w", config.run), runner)
 
     return make

@@ -9,15 +9,23 @@ Steps, each a folder of Parquet parts (``Workspace.work``)::
     dedup.components   one             union-find over all edges
     dedup.candidates   one a part      the texts of documents in a component of two or more, sorted by bucket of components
     dedup.verdicts     one a bucket    exact Jaccard against kept representatives
+    dedup.kin          one a part      the signatures of documents that share a bucket, sorted by bucket of kin
+    dedup.families     one a bucket    template families: different cases on one form
     dedup.pairs        one             every decision by ordinal: kept, gone, Jaccard, rule; refused pairs, too
     dedup              one a part      kept documents and ledger
 
+With ``history`` what earlier runs kept is compared with, too (``store.index``), and ``publish`` adds this run to it::
+
+    dedup.documents    one a part      what the run kept, with comparison copies
+    dedup.entries      one a band      its hashes, sorted
+    dedup.held         one             what left as a copy, and of whom
+
 Without comparison (``enabled = false``) only used ids are looked for: ``dedup.digests``, ``dedup.ids``, ``dedup.pairs``.
-An ordinal is a document's number over all ingest parts, in order of part and row.
+An ordinal is a document's number over all ingest parts, in order of part and row; what earlier runs kept has negative ones.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -31,33 +39,68 @@ from lexmill.core.batch import Batch
 from lexmill.core.dedup.cluster import components, star_edges
 from lexmill.core.dedup.compare import comparison_copies
 from lexmill.core.dedup.describe import describe, exact_digests
-from lexmill.core.dedup.identity import NO_KEY
-from lexmill.core.dedup.judge import CANDIDATES, EXACT, PAIRS, Keep, Prefer, judge
+from lexmill.core.dedup.family import families, ranks
+from lexmill.core.dedup.identity import NO_KEY, hash64
+from lexmill.core.dedup.judge import CANDIDATES, EXACT, MAX_BUCKET, PAIRS, Keep, Prefer, judge
 from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
 from lexmill.core.dedup.utf8 import buffers
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import rules_for
-from lexmill.schema import DOCUMENT_RAW, LEDGER, SIGNATURE
+from lexmill.schema import DOC_TYPES, DOCUMENT_RAW, LEDGER, SIGNATURE
 from lexmill.store.fingerprint import code_digest, digest
+from lexmill.store.index import ENTRY, ENTRY_ENCODING, HELD, INDEXED, NO_VIEW, Entries, Index, NewRun, View
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 
-# Bounds on what one task holds: 8 million hashes are 200 MB with their keys and sort; 8,000 texts of 7 KB are 60 MB.
+# Bounds on what one task holds: 8 million hashes are 200 MB with their keys and sort; 8,000 texts of 7 KB are 60 MB;
+# 200,000 signatures are 100 MB.
 _HASHES_A_TASK = 8_000_000
 _CANDIDATES_A_TASK = 8_000
+_KIN_A_TASK = 200_000
 
 # After the bands of the signature come two of one hash a document: equal texts, and what a document says it is.
 _EXACT_BAND = BANDS
 _SAME_BAND = BANDS + 1
-_ALL_BANDS = BANDS + 2
+_ID_BAND = BANDS + 2
+_ALL_BANDS = BANDS + 3
+_PAST_PARTS_A_TASK = 64
+_ALL = 1 << 62  # beyond every ordinal
+
+_SALTS = {doc_type: hash64(doc_type) for doc_type in DOC_TYPES}
 
 ID_USED_TWICE = "dedup.id_used_twice"
+FAMILY_CAP = "dedup.family_cap"
+_FAMILY = "refused.family"
 
 _BAND = pa.schema([("band", pa.int32()), ("hash", pa.uint64()), ("key", pa.uint64()), ("row", pa.int32())])
 _DIGEST = pa.schema([SIGNATURE.field("doc_id"), SIGNATURE.field("exact")])
 _REPEATED = pa.schema([("ordinal", pa.int64()), ("twin_ordinal", pa.int64()), ("twin", pa.string()), ("same_text", pa.bool_())])
-_EDGE = pa.schema([("low", pa.int64()), ("high", pa.int64())])
-_COMPONENT = pa.schema([("ordinal", pa.int64()), ("component", pa.int64())])
+_EDGE = pa.schema([("low", pa.int64()), ("high", pa.int64()), ("apart", pa.int64())])
+# ``component``: whom it may be a copy of, null if of nobody; ``kin``: whom it shares a bucket with.
+_COMPONENT = pa.schema([("ordinal", pa.int64()), ("component", pa.int64()), ("kin", pa.int64())])
+_KIN = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("kin", pa.int64()),
+        ("ordinal", pa.int64()),
+        ("doc_id", pa.string()),
+        ("doc_type", pa.string()),
+        ("n_chars", pa.int32()),
+        ("leader", pa.int64()),  # of an earlier run: the ordinal of the first of its family; else null
+        ("signature", SIGNATURE.field("signature").type),
+    ]
+)
+_KIN_ROW = pa.schema(
+    [
+        ("ordinal", pa.int64()),
+        ("leader", pa.int64()),
+        ("doc_id", pa.string()),
+        ("family_id", pa.string()),
+        ("rank", pa.int64()),  # how manieth of its family, counted over all runs
+        ("size", pa.int64()),  # of the family up to this run
+        ("estimate", pa.float64()),  # of the Jaccard index with the leader
+    ]
+)
 _CANDIDATE = pa.schema([("bucket", pa.int32()), *CANDIDATES])
 
 
@@ -70,6 +113,7 @@ class _Run:
     ingest: StageFolder
     entries: list[dict[str, Any]]
     firsts: list[int]
+    view: View
 
     def step(self, name: str) -> StageFolder:
         return self.job.workspace.work(f"dedup.{name}")
@@ -85,6 +129,27 @@ class _Run:
 
 def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage dedup up to date with the manifest of stage ingest."""
+    this = _open(job, ingested)
+    settings, entries, firsts = job.config.dedup, this.entries, this.firsts
+    if settings.enabled:
+        _decide(this)
+    else:
+        _check_ids(this)
+    about = _decision_digests(this)
+    tasks = [
+        PartTask(
+            number,
+            digest(this.fingerprint, entry["sha256"], about[number]),
+            (this.ingest, entry, firsts[number], this.step("pairs"), this.step("families") if settings.enabled else None),
+            int(entry["bytes"]),
+            digest(this.fingerprint, entry["fingerprint"], about[number]),
+        )
+        for number, entry in enumerate(entries)
+    ]
+    return job.runner.run_stage("dedup", job.workspace.stage("dedup"), apply_part, tasks, this.fingerprint)
+
+
+def _open(job: Job, ingested: Mapping[str, Any]) -> _Run:
     settings = job.config.dedup
     fingerprint = digest(
         "dedup",
@@ -96,23 +161,9 @@ def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     entries = list(ingested["parts"])
     rows = [int(entry["rows"]) for entry in entries]
     firsts = [0, *accumulate(rows)]
-    this = _Run(job, fingerprint, job.workspace.stage("ingest"), entries, firsts)
-    if settings.enabled:
-        _decide(this)
-    else:
-        _check_ids(this)
-    about = _decision_digests(this)
-    tasks = [
-        PartTask(
-            number,
-            digest(fingerprint, entry["sha256"], about[number]),
-            (this.ingest, entry, firsts[number], this.step("pairs")),
-            int(entry["bytes"]),
-            digest(fingerprint, entry["fingerprint"], about[number]),
-        )
-        for number, entry in enumerate(entries)
-    ]
-    return job.runner.run_stage("dedup", job.workspace.stage("dedup"), apply_part, tasks, fingerprint)
+    index = Index(job.workspace.index)
+    view = index.view(job.workspace.run) if settings.history else NO_VIEW
+    return _Run(job, fingerprint, job.workspace.stage("ingest"), entries, firsts, view)
 
 
 def _decision_digests(this: _Run) -> list[str]:
@@ -124,7 +175,9 @@ def _decision_digests(this: _Run) -> list[str]:
     for number, (low, high) in enumerate(pairwise(edges.tolist())):
         found = table.slice(low, high - low)
         rows = pc.subtract(found["ordinal"], this.firsts[number]).to_pylist()
-        digests.append(digest(rows, found.drop_columns(["ordinal"]).to_pydict()))
+        kin = _families(this.step("families"), *this.firsts[number : number + 2]) if this.job.config.dedup.enabled else None
+        named = kin.filter(pc.greater(kin["size"], 1)).select(["doc_id", "family_id", "size"]).to_pydict() if kin else None
+        digests.append(digest(rows, found.drop_columns(["ordinal"]).to_pydict(), named))
     return digests
 
 
@@ -134,7 +187,11 @@ def _find_repeated(this: _Run, digests: str, manifest: Mapping[str, Any]) -> dic
         "ids",
         find_repeated,
         [
-            ((this.step(digests), this.firsts, number, ranges), [manifest["fingerprint"], number, ranges], this.firsts[-1] * 16)
+            (
+                (this.step(digests), this.firsts, number, ranges, this.view),
+                [manifest["fingerprint"], number, ranges, this.view.fingerprint],
+                this.firsts[-1] * 16,
+            )
             for number in range(ranges)
         ],
     )
@@ -146,7 +203,7 @@ def _check_ids(this: _Run) -> None:
         "digests", digest_part, [((this.ingest, entry), entry["sha256"], int(entry["bytes"])) for entry in this.entries]
     )
     repeated = _find_repeated(this, "digests", digests)
-    this.go("pairs", collect_pairs, [((None, this.step("ids")), [None, repeated["fingerprint"]], 0)])
+    this.go("pairs", collect_pairs, [((None, this.step("ids"), None, 0), [None, repeated["fingerprint"]], 0)])
 
 
 def _decide(this: _Run) -> None:
@@ -170,55 +227,111 @@ def _decide(this: _Run) -> None:
         find_edges,
         [
             (
-                (this.step("bands"), this.step("ids"), firsts, band, number, ranges),
-                [banded["fingerprint"], repeated["fingerprint"], band, number, ranges],
+                (this.step("bands"), this.step("ids"), firsts, band, number, ranges, this.view),
+                [banded["fingerprint"], repeated["fingerprint"], band, number, ranges, this.view.fingerprint],
                 firsts[-1] * 20 // ranges,
             )
-            for band in range(_ALL_BANDS)
+            for band in range(_ID_BAND)
             for number in range(ranges)
         ],
     )
     joined = this.go("components", join_edges, [((this.step("edges"),), edges["fingerprint"], 0)])
-    nodes = int(joined["parts"][0]["rows"])
-    buckets = -(-nodes // _CANDIDATES_A_TASK)
+    buckets = -(-int(joined["extra"][0]["copies"]) // _CANDIDATES_A_TASK)
     order = {source.name: number for number, source in enumerate(this.job.config.source)}
-    candidates = this.go(
-        "candidates",
-        collect_candidates,
-        [
+    mine: list[Any] = [
+        (
             (
-                (
-                    this.ingest,
-                    entry,
-                    this.step("signatures"),
-                    signed["parts"][number],
-                    this.step("components"),
-                    firsts[number],
-                    buckets,
-                    order,
-                ),
-                [entry["sha256"], joined["fingerprint"], firsts[number], buckets, order],
-                int(entry["bytes"]),
-            )
-            for number, entry in enumerate(entries)
-        ],
-    )
+                this.ingest,
+                entry,
+                this.step("signatures"),
+                signed["parts"][number],
+                this.step("components"),
+                firsts[number],
+                buckets,
+                order,
+            ),
+            [entry["sha256"], joined["fingerprint"], firsts[number], buckets, order],
+            int(entry["bytes"]),
+        )
+        for number, entry in enumerate(entries)
+    ]
+    parts = this.view.parts
+    past: list[Any] = [
+        (
+            (this.view, parts[at : at + _PAST_PARTS_A_TASK], this.step("components"), buckets),
+            [this.view.fingerprint, at, joined["fingerprint"], buckets],
+            0,
+        )
+        for at in range(0, len(parts), _PAST_PARTS_A_TASK)
+    ]
+    candidates = this.go("candidates", collect_candidates, mine)
+    history = this.go("history", collect_past, past)
     verdicts = this.go(
         "verdicts",
         judge_bucket,
         [
             (
-                (this.step("candidates"), bucket, settings.threshold, settings.keep, settings.prefer, *rules),
-                [candidates["fingerprint"], bucket],
+                (
+                    (this.step("candidates"), this.step("history")),
+                    bucket,
+                    settings.threshold,
+                    settings.keep,
+                    settings.prefer,
+                    *rules,
+                ),
+                [candidates["fingerprint"], history["fingerprint"], bucket],
                 sum(int(entry["bytes"]) for entry in candidates["parts"]) // buckets,
             )
             for bucket in range(buckets)
         ],
     )
+    families = _find_families(this, signed, joined, verdicts)
     this.go(
         "pairs",
         collect_pairs,
-        [((this.step("verdicts"), this.step("ids")), [verdicts["fingerprint"], repeated["fingerprint"]], 0)],
+        [
+            (
+                (this.step("verdicts"), this.step("ids"), this.step("families"), settings.max_per_family),
+                [verdicts["fingerprint"], repeated["fingerprint"], families["fingerprint"]],
+                0,
+            )
+        ],
+    )
+
+
+def _find_families(
+    this: _Run, signed: Mapping[str, Any], joined: Mapping[str, Any], verdicts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Find the families of the documents that the verdicts leave."""
+    buckets = max(1, -(-int(joined["parts"][0]["rows"]) // _KIN_A_TASK))
+    sources: list[Any] = [
+        ((this.step("signatures"), entry, None, first), entry["sha256"])
+        for entry, first in zip(signed["parts"], this.firsts, strict=False)
+    ]
+    parts = this.view.parts
+    sources += [
+        ((None, None, replace(this.view, parts=parts[at : at + _PAST_PARTS_A_TASK]), 0), [this.view.fingerprint, at])
+        for at in range(0, len(parts), _PAST_PARTS_A_TASK)
+    ]
+    kin = this.go(
+        "kin",
+        collect_kin,
+        [
+            ((*source, this.step("components"), buckets), [needs, joined["fingerprint"], source[-1], buckets], 0)
+            for source, needs in sources
+        ],
+    )
+    return this.go(
+        "families",
+        find_families,
+        [
+            (
+                (this.step("kin"), this.step("verdicts"), this.step("ids"), bucket, this.view),
+                [kin["fingerprint"], verdicts["fingerprint"], bucket, this.view.fingerprint],
+                0,
+            )
+            for bucket in range(buckets)
+        ],
     )
 
 
@@ -236,6 +349,11 @@ def digest_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any]) -
     return target.write_work(pa.table([table["doc_id"], exact], schema=_DIGEST))
 
 
+def _id_halves(doc_ids: pa.ChunkedArray) -> tuple[Any, Any]:
+    raw = np.frombuffer(bytes.fromhex("".join(doc_ids.to_pylist())), np.dtype(">u8")).reshape(-1, 2).astype(np.uint64)
+    return raw[:, 0], raw[:, 1]
+
+
 def band_part(target: Target, signatures: StageFolder, entry: Mapping[str, Any]) -> Receipt:
     """The band entries of one part: one sorted row group for each band."""
     table = signatures.read(entry, SIGNATURE)
@@ -243,9 +361,13 @@ def band_part(target: Target, signatures: StageFolder, entry: Mapping[str, Any])
     signed = np.flatnonzero(table["n_chars"].to_numpy() >= SHINGLE)
     hashes = band_hashes(unpack(table["signature"])[signed])
     everyone, named = np.arange(table.num_rows), np.flatnonzero(same != NO_KEY)
-    bands = [(signed, hashes[:, band], keys[signed]) for band in range(BANDS)]
+    # Near copies and the same paper are of one type: the others need not meet.
+    salts = np.array([_SALTS[doc_type] for doc_type in table["doc_type"].to_pylist()], np.uint64)
+    bands = [(signed, hashes[:, band] ^ salts[signed], keys[signed]) for band in range(BANDS)]
     bands.append((everyone, exact_hashes(table["exact"]), keys))
-    bands.append((named, same[named], keys[named]))
+    bands.append((named, same[named] ^ salts[named], keys[named]))
+    heads, tails = _id_halves(table["doc_id"])
+    bands.append((everyone, heads, tails))
     with target.writer(_BAND) as (writer, done):
         for band, (rows, values, own) in enumerate(bands):
             order = np.lexsort((rows, values))
@@ -269,18 +391,24 @@ def _part_files(folder: StageFolder) -> list[Path]:
     return [folder.path / entry["name"] for entry in (manifest["parts"] if manifest else [])]
 
 
-def find_repeated(target: Target, signatures: StageFolder, firsts: list[int], number: int, ranges: int) -> Receipt:
-    """Documents whose doc_id an earlier document has too: a record id that is not unique in its file."""
+def find_repeated(target: Target, signatures: StageFolder, firsts: list[int], number: int, ranges: int, view: View) -> Receipt:
+    """Documents whose doc_id an earlier document has too: a record id that is not unique in its file, or one of another night."""
     heads, tails, exacts, ordinals = [], [], [], []
     for first, path in zip(firsts, _part_files(signatures), strict=False):
         table = pq.read_table(path, columns=["doc_id", "exact"], use_threads=False)
-        raw = np.frombuffer(bytes.fromhex("".join(table["doc_id"].to_pylist())), np.dtype(">u8")).reshape(-1, 2)
+        head, tail = _id_halves(table["doc_id"])
         exact = np.frombuffer(b"".join(table["exact"].to_pylist()), np.dtype("<u8")).reshape(-1, 2)
-        mine = np.flatnonzero(_in_range(raw[:, 0].astype(np.uint64), number, ranges))
-        heads.append(raw[mine, 0].astype(np.uint64))
-        tails.append(raw[mine, 1].astype(np.uint64))
+        mine = np.flatnonzero(_in_range(head, number, ranges))
+        heads.append(head[mine])
+        tails.append(tail[mine])
         exacts.append(exact[mine])
         ordinals.append(first + mine)
+    past = view.probe(_ID_BAND, np.unique(np.concatenate(heads))).by_ordinal()
+    known = view.documents(past.ordinals, ["ordinal", "exact"])
+    heads.append(past.hashes)
+    tails.append(past.keys)
+    exacts.append(np.frombuffer(b"".join(known["exact"].to_pylist()), np.dtype("<u8")).reshape(-1, 2))
+    ordinals.append(past.ordinals - view.limit)
     head, tail, ordinal = np.concatenate(heads), np.concatenate(tails), np.concatenate(ordinals)
     exact = np.concatenate(exacts)
     order = np.lexsort((ordinal, tail, head))
@@ -306,7 +434,7 @@ def _repeated(folder: StageFolder) -> pa.Table:
 
 
 def find_edges(
-    target: Target, bands: StageFolder, ids: StageFolder, firsts: list[int], band: int, number: int, ranges: int
+    target: Target, bands: StageFolder, ids: StageFolder, firsts: list[int], band: int, number: int, ranges: int, view: View
 ) -> Receipt:
     """Star edges of one band's buckets in one range of hashes."""
     hashes, keys, ordinals = [], [], []
@@ -319,16 +447,50 @@ def find_edges(
         ordinals.append(first + table["row"].to_numpy()[mine].astype(np.int64))
     ordinal = np.concatenate(ordinals)
     gone = np.isin(ordinal, _repeated(ids)["ordinal"].to_numpy())
-    edges = star_edges(np.concatenate(hashes)[~gone], np.concatenate(keys)[~gone], ordinal[~gone])
-    return target.write_work(pa.table([edges[:, 0], edges[:, 1]], schema=_EDGE))
+    new = Entries(np.concatenate(hashes)[~gone], np.concatenate(keys)[~gone], ordinal[~gone])
+    both = Entries.joined([_past_of(view, band, new), new])
+    edges = star_edges(both.hashes, both.keys, both.ordinals)
+    return target.write_work(pa.table([edges[:, 0], edges[:, 1], edges[:, 2]], schema=_EDGE))
+
+
+def _past_of(view: View, band: int, new: Entries) -> Entries:
+    """The entries of earlier runs that ``new`` ones may be compared to, the first of each bucket, with negative ordinals.
+
+    A document without a key is compared to all of its bucket, one with a key to those of the same key; and the very first of a
+    bucket leads to its family.
+    """
+    found = view.probe(band, np.unique(new.hashes)).sorted()
+    if not found.ordinals.size:
+        return found
+    open_ = np.isin(found.hashes, new.hashes[new.keys == NO_KEY])
+    by_arrival = np.lexsort((found.ordinals, found.hashes))
+    first_of_all = np.empty(found.hashes.size, bool)
+    first_of_all[by_arrival] = _firsts(found.hashes[by_arrival], MAX_BUCKET)
+    mixed = found.hashes ^ (found.keys * np.uint64(0x9E3779B97F4A7C15))
+    of_key = np.isin(mixed, new.hashes ^ (new.keys * np.uint64(0x9E3779B97F4A7C15))) & _firsts(mixed, MAX_BUCKET)
+    very_first = np.empty(found.hashes.size, bool)
+    very_first[by_arrival] = _firsts(found.hashes[by_arrival], 1)
+    return found.where((open_ & first_of_all) | of_key | very_first).before(view.limit)
+
+
+def _firsts(groups: Any, number: int) -> Any:
+    """Which of a run of equal neighbours are among its first ``number``."""
+    at = np.arange(groups.size)
+    starts = np.maximum.accumulate(np.where(np.concatenate([[True], groups[1:] != groups[:-1]]), at, 0))
+    return at - starts < number
 
 
 def join_edges(target: Target, edges: StageFolder) -> Receipt:
-    """Components of two or more documents over the edges of all bands."""
+    """Components of two or more documents over the edges of all bands: of possible copies, and of kin."""
     tables = pa.concat_tables([pq.read_table(path, use_threads=False) for path in _part_files(edges)])
     pairs = np.stack([tables["low"].to_numpy(), tables["high"].to_numpy()], axis=1)
-    nodes, labels = components(pairs)
-    return target.write_work(pa.table([nodes, labels], schema=_COMPONENT), row_group_size=1 << 16)
+    nodes, kin = components(pairs)
+    copies, labels = components(pairs[tables["apart"].to_numpy() == 0])
+    at = np.searchsorted(nodes, copies)
+    component, alone = np.zeros(nodes.size, np.int64), np.ones(nodes.size, bool)
+    component[at], alone[at] = labels, False
+    table = pa.table([nodes, pa.array(component, mask=alone), kin], schema=_COMPONENT)
+    return target.write_work(table, row_group_size=1 << 16, extra={"copies": int(copies.size)})
 
 
 def _between(folder: StageFolder, low: int, high: int) -> pa.Table:
@@ -349,6 +511,7 @@ def collect_candidates(
 ) -> Receipt:
     """The documents of one part that may have a copy, with their texts, sorted by bucket."""
     found = _between(joined, first, first + int(entry["rows"]))
+    found = found.filter(pc.is_valid(found["component"]))
     if not found.num_rows:
         return target.write_work(_CANDIDATE.empty_table())
     rows = pa.array(found["ordinal"].to_numpy() - first)
@@ -361,7 +524,6 @@ def collect_candidates(
         "component": found["component"],
         "past": pa.array(np.zeros(found.num_rows, bool)),
         "source_order": pa.array([order[name] for name in documents["source"].to_pylist()], pa.int32()),
-        "doc_type": documents["doc_type"],
         "text": documents["text"],
         **{name: about[name] for name in SIGNATURE.names},
     }
@@ -370,9 +532,30 @@ def collect_candidates(
     return target.write_work(table, row_group_size=512)
 
 
+def collect_past(
+    target: Target, view: View, parts: tuple[tuple[str, int, int], ...], joined: StageFolder, buckets: int
+) -> Receipt:
+    """The documents of earlier runs to which new ones are compared, sorted by bucket."""
+    found = _between(joined, min(low for _, low, _ in parts) - view.limit, max(high for *_, high in parts) - view.limit)
+    found = found.filter(pc.is_valid(found["component"]))
+    past = replace(view, parts=parts).documents(found["ordinal"].to_numpy() + view.limit, INDEXED.names)
+    component = found["component"].to_numpy()
+    columns = {
+        **{name: past[name] for name in INDEXED.names},
+        "bucket": pa.array((component % max(buckets, 1)).astype(np.int32)),
+        "ordinal": found["ordinal"],
+        "component": found["component"],
+        "past": pa.array(np.ones(found.num_rows, bool)),
+        "source_order": pa.array(np.zeros(found.num_rows, np.int32)),
+    }
+    table = pa.table([columns[name] for name in _CANDIDATE.names], schema=_CANDIDATE)
+    table = table.sort_by([("bucket", "ascending"), ("component", "ascending"), ("ordinal", "ascending")])
+    return target.write_work(table, row_group_size=512)
+
+
 def judge_bucket(
     target: Target,
-    candidates: StageFolder,
+    candidates: tuple[StageFolder, ...],
     bucket: int,
     threshold: float,
     keep: Keep,
@@ -382,12 +565,115 @@ def judge_bucket(
 ) -> Receipt:
     """The verdicts on all components of one bucket."""
     table = pa.concat_tables(
-        [pq.read_table(path, filters=[("bucket", "==", bucket)], use_threads=False) for path in _part_files(candidates)]
+        [
+            pq.read_table(path, filters=[("bucket", "==", bucket)], use_threads=False)
+            for folder in candidates
+            for path in _part_files(folder)
+        ]
     )
     return target.write_work(judge(table.drop_columns(["bucket"]), threshold, rules_for(overlays, digests).dedup, keep, prefer))
 
 
-def collect_pairs(target: Target, verdicts: StageFolder | None, ids: StageFolder) -> Receipt:
+def collect_kin(
+    target: Target,
+    signatures: StageFolder | None,
+    entry: Mapping[str, Any] | None,
+    past: View | None,
+    first: int,
+    joined: StageFolder,
+    buckets: int,
+) -> Receipt:
+    """Signatures of the documents that share a bucket, of one part of this run or of some of earlier runs, sorted by bucket."""
+    if past is not None:
+        low, high = min(low for _, low, _ in past.parts) - past.limit, max(high for *_, high in past.parts) - past.limit
+        found = _between(joined, low, high)
+        about = past.documents(found["ordinal"].to_numpy() + past.limit, INDEXED.names)
+        leaders = pc.subtract(about["family"], past.limit)
+    else:
+        assert signatures is not None
+        assert entry is not None
+        found = _between(joined, first, first + int(entry["rows"]))
+        about = signatures.read(entry, SIGNATURE).take(pa.array(found["ordinal"].to_numpy() - first))
+        leaders = pa.nulls(found.num_rows, pa.int64())
+    columns = {
+        **{name: about[name] for name in ("doc_id", "doc_type", "n_chars", "signature")},
+        "bucket": pa.array((found["kin"].to_numpy() % buckets).astype(np.int32)),
+        "kin": found["kin"],
+        "ordinal": found["ordinal"],
+        "leader": leaders,
+    }
+    table = pa.table([columns[name] for name in _KIN.names], schema=_KIN)
+    return target.write_work(table.sort_by([("bucket", "ascending"), ("ordinal", "ascending")]), row_group_size=1 << 14)
+
+
+def find_families(target: Target, kin: StageFolder, verdicts: StageFolder, ids: StageFolder, bucket: int, view: View) -> Receipt:
+    """The families of one bucket of kin, without those that leave as copies."""
+    filters = [("bucket", "==", bucket)]
+    table = pa.concat_tables([pq.read_table(path, filters=filters, use_threads=False) for path in _part_files(kin)])
+    gone = [_repeated(ids)["ordinal"].to_numpy()]
+    left = [("gone", "==", True)]
+    gone += [
+        pq.read_table(path, columns=["ordinal"], filters=left, use_threads=False)["ordinal"].to_numpy()
+        for path in _part_files(verdicts)
+    ]
+    stays = ~np.isin(table["ordinal"].to_numpy(), np.concatenate(gone)) & (table["n_chars"].to_numpy() >= SHINGLE)
+    table = _with_leaders(table.filter(pa.array(stays)).sort_by("ordinal"), view)
+    ordinals, types = table["ordinal"].to_numpy(), table["doc_type"].to_pylist()
+    known = pc.fill_null(pc.index_in(table["leader"], table["ordinal"].combine_chunks()), -1).to_numpy()
+    signatures = unpack(table["signature"])
+    salts = np.array([_SALTS[doc_type] for doc_type in types], np.uint64)
+    leaders = families(band_hashes(signatures) ^ salts[:, None], signatures, known)
+    new = np.flatnonzero(ordinals >= 0)
+    led = leaders[new]
+    counted = _count_past(view, np.unique(ordinals[led][ordinals[led] < 0]))
+    before = np.array([counted.get(ordinal, 0) for ordinal in ordinals[led].tolist()], np.int64)
+    estimates = np.count_nonzero(signatures[new] == signatures[led], axis=1) / signatures.shape[1]
+    doc_ids = table["doc_id"]
+    columns = [
+        ordinals[new],
+        ordinals[led],
+        doc_ids.take(pa.array(new)),
+        doc_ids.take(pa.array(led)),
+        *ranks(led, before),
+        estimates,
+    ]
+    return target.write_work(pa.table(columns, schema=_KIN_ROW))
+
+
+def _with_leaders(table: pa.Table, view: View) -> pa.Table:
+    """The same documents with the leaders of their families, where those are of earlier runs and share no bucket themselves."""
+    named = np.unique(table["leader"].drop_null().to_numpy())
+    missing = np.setdiff1d(named, table["ordinal"].to_numpy())
+    if not missing.size:
+        return table
+    about = view.documents(missing + view.limit, INDEXED.names)
+    columns = {
+        **{name: about[name] for name in ("doc_id", "doc_type", "n_chars", "signature")},
+        "bucket": pa.nulls(about.num_rows, pa.int32()),
+        "kin": pa.nulls(about.num_rows, pa.int64()),
+        "ordinal": pc.subtract(about["ordinal"], view.limit),
+        "leader": pc.subtract(about["family"], view.limit),
+    }
+    more = pa.table([columns[name] for name in _KIN.names], schema=_KIN)
+    return pa.concat_tables([table, more]).sort_by("ordinal")
+
+
+def _count_past(view: View, leaders: Any) -> dict[int, int]:
+    """How many documents of earlier runs each family has, by the (negative) ordinal of its leader."""
+    counts: dict[int, int] = {}
+    if leaders.size:
+        wanted = pa.array(leaders + view.limit)
+        for name, *_ in view.parts:
+            column = pq.read_table(view.root / "documents" / name, columns=["family"], use_threads=False)["family"]
+            for row in column.filter(pc.is_in(column, wanted)).value_counts().to_pylist():
+                at = row["values"] - view.limit
+                counts[at] = counts.get(at, 0) + row["counts"]
+    return counts
+
+
+def collect_pairs(
+    target: Target, verdicts: StageFolder | None, ids: StageFolder, found: StageFolder | None, max_per_family: int
+) -> Receipt:
     """Every decision, sorted by ordinal; of documents under a used id copies leave, and others are to be looked at."""
     repeated = _repeated(ids)
     same_text = repeated["same_text"]
@@ -406,15 +692,51 @@ def collect_pairs(target: Target, verdicts: StageFolder | None, ids: StageFolder
     tables = [pa.table([columns[name] for name in PAIRS.names], schema=PAIRS)]
     if verdicts is not None:
         tables += [pq.read_table(path, use_threads=False) for path in _part_files(verdicts)]
-    return target.write_work(pa.concat_tables(tables).sort_by("ordinal"), row_group_size=1 << 16)
+    pairs = pa.concat_tables(tables)
+    if found is not None:
+        pairs = _with_families(pairs, _families(found, 0, _ALL), max_per_family)
+    return target.write_work(pairs.sort_by([("ordinal", "ascending"), ("gone", "descending")]), row_group_size=1 << 16)
 
 
-def apply_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any], first: int, pairs: StageFolder) -> Receipt:
+def _families(found: StageFolder, low: int, high: int) -> pa.Table:
+    """The rows of all buckets whose ordinal lies in [low, high), by ordinal."""
+    within = [("ordinal", ">=", low), ("ordinal", "<", high)]
+    return pa.concat_tables([pq.read_table(path, filters=within, use_threads=False) for path in _part_files(found)]).sort_by(
+        "ordinal"
+    )
+
+
+def _with_families(pairs: pa.Table, kin: pa.Table, max_per_family: int) -> pa.Table:
+    """The decisions with a row for each member of a family but its leader: it leaves where the family has enough."""
+    members = kin.filter(pc.not_equal(kin["ordinal"], kin["leader"]))
+    capped = pc.and_(pc.greater(members["rank"], max_per_family), pa.scalar(max_per_family > 0))
+    said = pc.is_in(members["ordinal"], pairs["ordinal"])
+    members, capped = members.filter(pc.or_(capped, pc.invert(said))), capped.filter(pc.or_(capped, pc.invert(said)))
+    columns = {
+        "ordinal": members["ordinal"],
+        "doc_id": members["doc_id"],
+        "twin_ordinal": members["leader"],
+        "twin": members["family_id"],
+        "rule": pc.if_else(capped, FAMILY_CAP, _FAMILY),
+        "jaccard": pa.nulls(members.num_rows, pa.float64()),
+        "value": members["estimate"],
+        "component": members["leader"],
+        "gone": capped,
+    }
+    more = pa.table([columns[name] for name in PAIRS.names], schema=PAIRS)
+    # A document that leaves for its family is no more than that.
+    left = pc.and_(pc.is_in(pairs["ordinal"], more.filter(more["gone"])["ordinal"]), pc.invert(pairs["gone"]))
+    return pa.concat_tables([pairs.filter(pc.invert(left)), more])
+
+
+def apply_part(
+    target: Target, ingest: StageFolder, entry: Mapping[str, Any], first: int, pairs: StageFolder, found: StageFolder | None
+) -> Receipt:
     """Split one part into the documents that stay and the ledger of those that leave."""
     table = ingest.read(entry, DOCUMENT_RAW)
     given = count_documents(table)
-    found = _between(pairs, first, first + table.num_rows)
-    gone = found.filter(found["gone"])
+    decided = _between(pairs, first, first + table.num_rows)
+    gone = decided.filter(decided["gone"])
     rows = gone["ordinal"].to_numpy() - first
     stays = np.ones(table.num_rows, bool)
     stays[rows] = False
@@ -430,4 +752,135 @@ def apply_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any], fi
         "n_bytes": pc.binary_length(leaving["text"]).cast(pa.int64()),
     }
     ledger = pa.table([columns[name] for name in LEDGER.names], schema=LEDGER)
+    if found is not None:
+        table = _name_families(table, found, first)
     return target.write(Batch(table.filter(pa.array(stays)), ledger, {}), given)
+
+
+def _name_families(table: pa.Table, found: StageFolder, first: int) -> pa.Table:
+    """The documents of a part with the id and size of their families, where those have two or more."""
+    kin = _families(found, first, first + table.num_rows)
+    kin = kin.filter(pc.greater(kin["size"], 1))
+    at = pc.index_in(pa.array(np.arange(first, first + table.num_rows)), kin["ordinal"].combine_chunks())
+    for name, values in (("family_id", kin["family_id"]), ("family_size", kin["size"].cast(pa.int32()))):
+        table = table.set_column(table.schema.get_field_index(name), name, values.take(at))
+    return table
+
+
+def publish(job: Job, ingested: Mapping[str, Any]) -> None:
+    """Add what this run kept to the history that later runs are compared to; call it when the run's release stands.
+
+    A run that is there already stays as it is. Raises ConfigError where it changed after later runs had been compared to it.
+    """
+    this = _open(job, ingested)
+    index = Index(job.workspace.index)
+    pairs, firsts, base = this.step("pairs"), this.firsts, this.view.limit
+    decided = pairs.manifest() or {}
+    signed = this.step("signatures").manifest() or {}
+    needs = [decided["fingerprint"], base]
+    documents = this.go(
+        "documents",
+        index_part,
+        [
+            (
+                (
+                    this.ingest,
+                    entry,
+                    this.step("signatures"),
+                    signed["parts"][number],
+                    pairs,
+                    this.step("families"),
+                    firsts[number],
+                    base,
+                ),
+                [entry["sha256"], *needs],
+                0,
+            )
+            for number, entry in enumerate(this.entries)
+        ],
+    )
+    entries = this.go(
+        "entries", sort_band, [((this.step("bands"), pairs, firsts, band, base), [*needs, band], 0) for band in range(_ALL_BANDS)]
+    )
+    held = this.go("held", collect_held, [((pairs,), needs, 0)])
+    index.add(
+        NewRun(
+            job.workspace.run,
+            base,
+            firsts[-1],
+            tuple(
+                (path, entry["sha256"], base + low, base + high)
+                for path, entry, (low, high) in zip(
+                    _part_files(this.step("documents")), documents["parts"], pairwise(firsts), strict=True
+                )
+            ),
+            tuple(
+                (path, entry["sha256"]) for path, entry in zip(_part_files(this.step("entries")), entries["parts"], strict=True)
+            ),
+            (_part_files(this.step("held"))[0], held["parts"][0]["sha256"]),
+        )
+    )
+
+
+def _gone(pairs: StageFolder, low: int, high: int) -> Any:
+    """Ordinals of those that left; one that its family had no room for still stands for its copies."""
+    found = _between(pairs, low, high)
+    left = pc.and_(found["gone"], pc.not_equal(found["rule"], FAMILY_CAP))
+    return found["ordinal"].to_numpy()[left.to_numpy()]
+
+
+def index_part(
+    target: Target,
+    ingest: StageFolder,
+    entry: Mapping[str, Any],
+    signatures: StageFolder,
+    signed: Mapping[str, Any],
+    pairs: StageFolder,
+    found: StageFolder,
+    first: int,
+    base: int,
+) -> Receipt:
+    """What the index says of the documents of one part that stay."""
+    table = ingest.read(entry, DOCUMENT_RAW)
+    stays = np.setdiff1d(np.arange(table.num_rows), _gone(pairs, first, first + table.num_rows) - first)
+    documents = table.take(pa.array(stays))
+    about = signatures.read(signed, SIGNATURE).take(pa.array(stays))
+    columns = {
+        **{name: about[name] for name in SIGNATURE.names},
+        "ordinal": pa.array(base + first + stays),
+        "family": pa.array(base + _leaders(found, first + stays)),
+        "text": comparison_copies(documents["text"]).cast(pa.string()),
+    }
+    return target.write_work(pa.table([columns[name] for name in INDEXED.names], schema=INDEXED), row_group_size=256)
+
+
+def _leaders(found: StageFolder, ordinals: Any) -> Any:
+    """The ordinal of the leader of each document's family; of most their own."""
+    kin = _families(found, int(ordinals.min(initial=0)), int(ordinals.max(initial=0)) + 1)
+    leaders = ordinals.copy()
+    at = pc.index_in(pa.array(ordinals), kin["ordinal"].combine_chunks())
+    some = pc.is_valid(at).to_numpy(zero_copy_only=False)
+    leaders[some] = kin["leader"].take(at.drop_null()).to_numpy()
+    return leaders
+
+
+def sort_band(target: Target, bands: StageFolder, pairs: StageFolder, firsts: list[int], band: int, base: int) -> Receipt:
+    """The entries of one band of the documents that stay, sorted."""
+    gone = _gone(pairs, 0, firsts[-1])
+    found = [Entries.none()]
+    for first, path in zip(firsts, _part_files(bands), strict=False):
+        table = pq.read_table(path, filters=[("band", "==", band)], use_threads=False)
+        ordinals = first + table["row"].to_numpy().astype(np.int64)
+        entries = Entries(table["hash"].to_numpy(), table["key"].to_numpy(), ordinals)
+        found.append(entries.where(~np.isin(ordinals, gone)))
+    entries = Entries.joined(found).before(-base).sorted()
+    with target.writer(ENTRY, compression_level=1, encoding=ENTRY_ENCODING) as (writer, done):
+        writer.write_table(entries.table(), row_group_size=1 << 16)
+    return done[0]
+
+
+def collect_held(target: Target, pairs: StageFolder) -> Receipt:
+    """What left for a document that stays; a document that comes again is its own twin, and is not held down."""
+    table = pq.read_table(_part_files(pairs)[0], use_threads=False)
+    held = table.filter(pc.and_(table["gone"], pc.not_equal(table["doc_id"], table["twin"])))
+    return target.write_work(held.select(HELD.names).cast(HELD))

@@ -28,7 +28,7 @@ from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from lexmill.jobs.resources import load_tokenizer
 from lexmill.store import files, lock
 from lexmill.store.stages import discard_damaged
-from lexmill.store.workspace import Workspace
+from lexmill.store.workspace import RELEASE, Workspace
 
 log = structlog.get_logger()
 
@@ -159,6 +159,8 @@ def bring_up_to(job: Job, until: str, stages: Mapping[str, Stage]) -> Manifests:
                         )
                 if name == until:
                     break
+            if job.config.dedup.history and until == RELEASE:
+                dedup.publish(job, manifests["ingest"])
         except DamagedInput as error:
             log.warning("a finished part is damaged: it is made again", reason=str(error))
             _discard(job.workspace)

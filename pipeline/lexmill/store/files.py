@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -138,11 +138,20 @@ def read_json(path: Path) -> Any:
 
 
 @contextmanager
-def parquet(path: Path, schema: pa.Schema, mode: int = 0o600) -> Iterator[tuple[pq.ParquetWriter, _Hashing]]:
-    """Open an atomic Parquet file (zstd 3, plain encoding) for row groups of ``schema``."""
+def parquet(
+    path: Path, schema: pa.Schema, mode: int = 0o600, *, compression_level: int = 3, encoding: Mapping[str, str] | None = None
+) -> Iterator[tuple[pq.ParquetWriter, _Hashing]]:
+    """Open an atomic Parquet file (zstd; plain where ``encoding`` names none for a column) for row groups of ``schema``."""
     with (
         atomic(path, mode) as out,
-        pq.ParquetWriter(out, schema, compression="zstd", compression_level=3, use_dictionary=False) as writer,
+        pq.ParquetWriter(
+            out,
+            schema,
+            compression="zstd",
+            compression_level=compression_level,
+            use_dictionary=False,
+            column_encoding=dict(encoding) if encoding else None,
+        ) as writer,
     ):
         yield writer, out
 

@@ -274,14 +274,19 @@ class Target:
         extra: Mapping[str, Any] | None = None,
         counts: Counts | None = None,
         tallies: Mapping[str, int] | None = None,
+        compression_level: int = 3,
+        encoding: Mapping[str, str] | None = None,
     ) -> Iterator[tuple[Any, list[Receipt]]]:
-        """Write a part row group by row group; after the block the list holds its receipt.
+        """Write a part row group by row group (``files.parquet``); after the block the list holds its receipt.
 
         ``extra`` and ``counts`` are read at the end, so that the block may fill them.
         """
         done: list[Receipt] = []
         rows = _RowCount()
-        with files.parquet(self.folder.part(self.number), schema) as (writer, out):
+        with files.parquet(self.folder.part(self.number), schema, compression_level=compression_level, encoding=encoding) as (
+            writer,
+            out,
+        ):
             yield rows.counting(writer), done
         done.append(
             self._finish(

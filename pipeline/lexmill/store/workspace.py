@@ -36,6 +36,11 @@ class Workspace:
         return self.root / "lineage" / self.run
 
     @property
+    def index(self) -> Path:
+        """``index``: the history that runs with ``[dedup] history`` are compared to; it holds raw text."""
+        return self.root / "index"
+
+    @property
     def releases(self) -> Path:
         """``releases``: what may leave the workspace."""
         return self.root / "releases"

@@ -12,7 +12,8 @@ from lexmill.schema import DOCUMENT_RAW, META
 def row(number: int, **meta: object) -> dict[str, Any]:
     strings = dict.fromkeys((field.name for field in DOCUMENT_RAW), f"{number}")
     segments = [Segment("首部", 0, 3, 0.5, ""), Segment("条款", 3, 9 + number, 0.95, "条1")] * number
-    return strings | {"title": None, "meta": dict.fromkeys(field.name for field in META) | meta, "segments": segments}
+    later = {"title": None, "family_id": None, "family_size": None}
+    return strings | later | {"meta": dict.fromkeys(field.name for field in META) | meta, "segments": segments}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @njit(cache=True, nogil=True)
 def _link(hashes: Any, keys: Any, ordinals: Any, edges: Any) -> int:
-    """Write the stars over entries sorted by hash, key, ordinal; returns the number of edges. Key 0 comes first in a group."""
+    """Write the stars over entries sorted by hash, key, ordinal; returns the number of edges. Key 0 comes first in a group.
+
+    The third column of an edge is 1 where it links two keys.
+    """
     m = 0
     group = 0
     centre = 0
@@ -19,24 +22,25 @@ def _link(hashes: Any, keys: Any, ordinals: Any, edges: Any) -> int:
             group = centre = i
         elif keys[i] != keys[i - 1]:
             centre = i
-            if keys[group] == 0:
-                edges[m, 0] = ordinals[group]
-                edges[m, 1] = ordinals[i]
-                m += 1
+            edges[m, 0] = ordinals[group]
+            edges[m, 1] = ordinals[i]
+            edges[m, 2] = keys[group] != 0
+            m += 1
         else:
             edges[m, 0] = ordinals[centre]
             edges[m, 1] = ordinals[i]
+            edges[m, 2] = 0
             m += 1
     return m
 
 
 def star_edges(hashes: Array, case_keys: Array, ordinals: Array) -> Array:
-    """The edges that equal hashes propose: (m, 2) int64, lesser ordinal first, sorted.
+    """The edges that equal hashes propose: (m, 3) int64, lesser ordinal first, sorted; then 1 where it is between two cases.
 
     ``hashes`` and ``case_keys`` are uint64, ``ordinals`` int64, one entry a document (of one band, or the exact hashes). Within a
     group of equal hashes the documents of one case, and those without a case (key 0), are each linked to the one of least
-    ordinal; the centre of those without is linked to the centre of every case. Two cases are never linked, so that a series of
-    cases on one form makes no edge. A group of n makes at most n - 1 edges.
+    ordinal; the centre of those without is linked to the centre of every case. Where all have a case, the centre of the first is
+    linked to that of every other by an edge that proposes a family, not a copy. A group of n makes n - 1 edges.
     """
     order = np.argsort(hashes)
     sorted_hashes = hashes[order]
@@ -47,9 +51,10 @@ def star_edges(hashes: Array, case_keys: Array, ordinals: Array) -> Array:
     shared[:-1] |= same
     rows = order[shared]
     rows = rows[np.lexsort((ordinals[rows], case_keys[rows], hashes[rows]))]
-    edges = np.empty((rows.size, 2), np.int64)
+    edges = np.empty((rows.size, 3), np.int64)
     m = _link(hashes[rows], case_keys[rows], ordinals[rows], edges)
-    edges = np.sort(edges[:m], axis=1)
+    edges = edges[:m]
+    edges[:, :2].sort(axis=1)
     return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 

@@ -45,6 +45,7 @@ def describe(table: pa.Table, rules: DedupRules) -> pa.Table:
     dates = pc.coalesce(pc.struct_field(meta, "version_date"), pc.struct_field(meta, "judgment_date"))
     columns = {
         "doc_id": table["doc_id"],
+        "doc_type": table["doc_type"],
         "exact": exact_digests(buffers(copies)),
         "n_chars": pc.utf8_length(copies).cast(pa.int32()),
         "n_fffd": count_replacements(texts.data, texts.offsets),

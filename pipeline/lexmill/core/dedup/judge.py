@@ -25,7 +25,6 @@ CANDIDATES = pa.schema(
         ("component", pa.int64()),
         ("past", pa.bool_()),  # an earlier night kept it: it stays, and is only compared with
         ("source_order", pa.int32()),
-        ("doc_type", pa.string()),
         ("text", pa.string()),
         *SIGNATURE,
     ]
@@ -37,7 +36,7 @@ PAIRS = pa.schema(
         ("doc_id", pa.string()),
         ("twin_ordinal", pa.int64()),
         ("twin", pa.string()),  # doc_id of a document that stays
-        ("rule", pa.string()),  # one of the dedup.… below; refused.below or refused.<guard>
+        ("rule", pa.string()),  # dedup.…; refused.below or refused.<guard>; refused.family: another case on the same form
         ("jaccard", pa.float64()),  # of the sets of character 5-grams of the comparison copies
         ("value", pa.float64()),  # what the rule measured: containment, share of options; else the Jaccard index
         ("component", pa.int64()),

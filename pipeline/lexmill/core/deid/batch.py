@@ -79,7 +79,7 @@ def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], 
     if any(residual.find_valid_identifiers(part.text) for part in masked):
         raise DocumentError("residual.identifier")
     text, title, *rest = masked
-    document = {name: row[name] for name in ("doc_id", "source", "doc_type")}
+    document = {name: row[name] for name in ("doc_id", "source", "doc_type", "family_id", "family_size")}
     document["text"] = text.text
     document["title"] = None if row["title"] is None else title.text
     changed = {name: part.text for name, part in zip(_META_FIELDS, rest, strict=True) if meta.get(name) is not None}
