@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pytest
@@ -107,12 +108,12 @@ def test_an_empty_lock_is_broken_only_when_it_is_old(tmp_path: Path) -> None:
         pass
 
 
-def _take(folder: Path, results: "Queue[str]", start: float) -> None:
+def _take(folder: Path, results: "Queue[str]", start: float, all_said: Event) -> None:
     time.sleep(max(0.0, start - time.time()))
     try:
         with lock.held(folder):
             results.put("held")
-            time.sleep(1.0)
+            all_said.wait(60)
     except LockError:
         results.put("refused")
 
@@ -121,11 +122,13 @@ def test_of_several_that_find_a_dead_owner_one_wins(tmp_path: Path) -> None:
     (tmp_path / "lock.json").write_text(stale())
     context = multiprocessing.get_context("fork")
     results: Queue[str] = context.Queue()
+    all_said = context.Event()
     start = time.time() + 0.3
-    processes = [context.Process(target=_take, args=(tmp_path, results, start)) for _ in range(6)]
+    processes = [context.Process(target=_take, args=(tmp_path, results, start, all_said)) for _ in range(6)]
     for process in processes:
         process.start()
-    said = sorted(results.get(timeout=20) for _ in processes)
+    said = sorted(results.get(timeout=60) for _ in processes)
+    all_said.set()
     for process in processes:
         process.join()
     assert said == ["held"] + ["refused"] * 5

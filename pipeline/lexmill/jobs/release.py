@@ -83,14 +83,7 @@ def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
     if job.config.deidentify.enabled:
         _scan(job, manifests["tokenize"], tokenizer)
     tokenized, filtered = manifests["tokenize"], manifests["filter"]
-    shards: list[dict[str, Any]] = [
-        {
-            "path": f"tokens/{extra['seq_len'] or UNPACKED}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
-            **{name: entry[name] for name in ("sha256", "bytes", "rows")},
-            **{name: extra[name] for name in ("seq_len", *SHARD_COUNTS, "cuts")},
-        }
-        for entry, extra in zip(tokenized["parts"], tokenized["extra"], strict=True)
-    ]
+    shards = shard_entries(tokenized)
     texts = [
         {"path": f"text/{entry['name']}", **{name: entry[name] for name in ("sha256", "bytes", "rows")}}
         for entry in filtered["parts"]
@@ -128,6 +121,18 @@ def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
         [DataFile(job.workspace.stage("tokenize").part(n), entry) for n, entry in enumerate(named(set_id, shards))],
         [DataFile(job.workspace.stage("filter").part(n), entry) for n, entry in enumerate(named(set_id, texts))],
     )
+
+
+def shard_entries(tokenized: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What a manifest says of the shards of a tokenize stage, without a set's name."""
+    return [
+        {
+            "path": f"tokens/{extra['seq_len'] or UNPACKED}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
+            **{name: entry[name] for name in ("sha256", "bytes", "rows")},
+            **{name: extra[name] for name in ("seq_len", *SHARD_COUNTS, "cuts")},
+        }
+        for entry, extra in zip(tokenized["parts"], tokenized["extra"], strict=True)
+    ]
 
 
 def _inputs(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:

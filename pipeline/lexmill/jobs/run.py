@@ -56,6 +56,7 @@ class Finished:
     manifests: Manifests
     worked: bool
     record: Mapping[str, Any]
+    run: str
 
 
 class _Cluster:
@@ -68,7 +69,9 @@ class _Cluster:
 
     @cached_property
     def client(self) -> distributed.Client:
-        return self._stack.enter_context(open_client(self._config.cluster, self._workspace.scratch))
+        client = self._stack.enter_context(open_client(self._config.cluster, self._workspace.scratch))
+        log.info("cluster started", workers=worker_count(self._config.cluster), dashboard=client.dashboard_link)
+        return client
 
 
 def check_settings(config: Config, rule_set: RuleSet) -> None:
@@ -102,16 +105,18 @@ def open_job(config: Config, console: Console) -> Iterator[Job]:
     with lock.held(workspace.root) as mine, ExitStack() as stack:
         for folder in (workspace.root / "runs", workspace.run_folder, workspace.root / "lineage"):
             files.make_private(folder)
+        stack.enter_context(structlog.contextvars.bound_contextvars(run=config.run))
         cluster = _Cluster(config, workspace, stack)
         workers = worker_count(config.cluster)
-        runner = Runner(
-            lambda: cluster.client, workers, version("lexmill"), Progress(console), _unobserved, mine.check, stack.close
-        )
+        runner = Runner(lambda: cluster.client, workers, version("lexmill"), Progress(console), log_part, mine.check, stack.close)
         yield Job(config, rule_set, workspace, runner)
 
 
-def _unobserved(_stage: str, _task: PartTask, _outcome: Outcome) -> None:
-    pass
+def log_part(stage: str, task: PartTask, outcome: Outcome) -> None:
+    """A line of the log for every part; as it is below ``info``, ``--log-format json`` alone shows it."""
+    log.debug(
+        "part", stage=stage, part=task.number, cpu_seconds=round(outcome.cpu_seconds, 2), failed=outcome.failure is not None
+    )
 
 
 @dataclass(frozen=True)
@@ -136,11 +141,17 @@ def run(config: Config, until: str, console: Console) -> Finished:
         try:
             manifests = bring_up_to(job, until, STAGES)
         finally:
-            record = _record(job, started, before)
-            worked = any(timing.tasks for timing in job.runner.timings.values())
-            if worked:
-                files.write_json(job.workspace.run_folder / "run.json", record)
-    return Finished(manifests, worked, record)
+            record, worked = finish(job, started, before)
+    return Finished(manifests, worked, record, config.run)
+
+
+def finish(job: Job, started: float, before: Usage) -> tuple[dict[str, Any], bool]:
+    """Write run.json, if anything was done: what was taken since ``started`` (a time stamp) and ``before``."""
+    record = _record(job, started, before)
+    worked = any(timing.tasks for timing in job.runner.timings.values())
+    if worked:
+        files.write_json(job.workspace.run_folder / "run.json", record)
+    return record, worked
 
 
 def bring_up_to(job: Job, until: str, stages: Mapping[str, Stage]) -> Manifests:

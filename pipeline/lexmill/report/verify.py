@@ -1,6 +1,6 @@
 """The proof of a release: every file by its digest, every count by counting again, the manifest against itself and its files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose
 from lexmill.core.tokens.ids import low63
 from lexmill.schema import DOCUMENT_JUDGED, TOKENS
+from lexmill.store import files
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import digest, file_digest
 from lexmill.store.releases import MANIFEST, SUMS, WITHDRAWN, Releases, read_manifest, read_sums
@@ -22,8 +23,8 @@ _BALANCED = ("ingest", "dedup", "decontaminate", "deidentify", "filter")
 def verify(folder: Path) -> list[str]:
     """Faults of the release in ``folder``, each a line that names a file or a count; empty when all is proven.
 
-    Of a release whose data was deleted (``withdrawn.json``) it proves that none of the files listed is left. Raises InputError
-    where there is no release.
+    Of a release that lost data files (``withdrawn.json``) it proves that none of these is left, and that the others
+    are whole. Raises InputError where there is no release.
     """
     try:
         body = read_manifest(folder)
@@ -31,13 +32,12 @@ def verify(folder: Path) -> list[str]:
         return [str(error)]
     listed = [*body["shards"], *body["text"]]
     faults = _of_manifest(folder, body)
-    if (folder / WITHDRAWN).exists():
-        return faults + [
-            f"{entry['path']}: is still there though the release is withdrawn"
-            for entry in listed
-            if (folder / entry["path"]).exists()
-        ]
-    faults += _of_files(folder, {entry["path"]: entry["sha256"] for entry in listed})
+    mark = files.read_json(folder / WITHDRAWN)
+    gone = set(mark["deleted"]) if mark else set()
+    faults += [f"{name}: is still there though it was deleted" for name in sorted(gone) if (folder / name).exists()]
+    faults += _of_files(folder, {entry["path"]: entry["sha256"] for entry in listed if entry["path"] not in gone}, gone)
+    if mark:
+        return faults
     if not faults:
         faults = _of_content(folder, body)
     return faults
@@ -63,13 +63,13 @@ def _of_manifest(folder: Path, body: Mapping[str, Any]) -> list[str]:
     return faults
 
 
-def _of_files(folder: Path, listed: Mapping[str, str]) -> list[str]:
+def _of_files(folder: Path, listed: Mapping[str, str], gone: Set[str]) -> list[str]:
     try:
-        sums = read_sums(folder)
+        sums = {name: sha256 for name, sha256 in read_sums(folder).items() if name not in gone}
     except DamagedFile as error:
         return [str(error)]
     present = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    faults = [f"{name}: is in no list" for name in sorted(present - sums.keys() - {SUMS})]
+    faults = [f"{name}: is in no list" for name in sorted(present - sums.keys() - gone - {SUMS, WITHDRAWN})]
     faults += [f"{name}: is not in {SUMS}" for name in sorted(listed.keys() - sums.keys())]
     faults += [
         f"{name}: {MANIFEST} and {SUMS} differ" for name in sorted(listed.keys() & sums.keys()) if listed[name] != sums[name]

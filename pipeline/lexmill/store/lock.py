@@ -1,6 +1,6 @@
 """One writer a workspace: a lock file that names its owner and shows that it lives, broken when that owner is dead.
 
-It needs an exclusive create and a rename, no hard links and no ``flock``. An owner on this machine is looked up by its process;
+It needs an exclusive create, no hard links and no ``flock``. An owner on this machine is looked up by its process;
 of one elsewhere (another machine, another container) only the heartbeat tells: it is dead when its lock has not changed for
 ``_DEAD_S`` under this process's eyes, so that no clocks are compared. Should a breaker be wrong (an owner that slept longer than
 that), the old owner learns it from ``Held.check`` before it swaps in a stage or publishes.
@@ -21,13 +21,14 @@ import orjson
 import psutil
 
 from lexmill.errors import LockError, StoppedError
-from lexmill.store.files import DamagedFile, make_folder, read_json, remove, stopping
+from lexmill.store.files import DamagedFile, make_folder, read_json, stopping
 
 _LOCK = "lock.json"
 _WRITING_S = 10  # a lock without content is taken for one that is being written for so long
 _BEAT_S = 10.0
 _DEAD_S = 60.0  # six heartbeats missed
 _LOOK_S = 1.0
+_TRIES = 40  # of taking the lock, while others try as well
 _SIZE = 512  # bytes; a heartbeat is one write of this size in place
 
 
@@ -95,24 +96,24 @@ def _beats(path: Path, seen: dict[str, Any]) -> bool:
 
 
 def _break(path: Path, seen: dict[str, Any] | None) -> None:
-    """Take a stale lock away; of several that find its owner dead, one gets to rename it."""
-    stale = path.with_name(f".{path.name}.{uuid4().hex}.stale")
+    """Take a stale lock away, if it is still the one that was ``seen``.
+
+    Only one at a time may do so, and it looks once more before: so nobody takes away the lock that a faster one has just made.
+    """
+    breaking = path.with_name(f".{path.name}.breaking")
     try:
-        path.rename(stale)
-    except FileNotFoundError:
+        os.close(os.open(breaking, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        with suppress(FileNotFoundError):
+            if time.time() - breaking.stat().st_mtime > _DEAD_S:
+                breaking.unlink()  # somebody died while at it
+        time.sleep(0.05)
         return
-    taken = _found(stale)
-    if taken is not None and (seen is None or taken.get("holder") != seen.get("holder") or taken.get("pid") != seen.get("pid")):
-        # Another breaker was faster, and this is its new lock: put it back, unless a third one has taken the place meanwhile.
-        try:
-            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        except FileExistsError:
-            remove(stale)
-            return
-        os.close(handle)
-        stale.rename(path)
-        return
-    remove(stale)
+    try:
+        if _found(path) == seen:
+            path.unlink(missing_ok=True)
+    finally:
+        breaking.unlink(missing_ok=True)
 
 
 @dataclass
@@ -174,7 +175,7 @@ def held(workspace: Path) -> Iterator[Held]:
     """Hold the workspace's lock; raises LockError while another live run holds it."""
     make_folder(workspace, 0o755)  # others may read releases/; everything else in it is private
     path = workspace / _LOCK
-    for _ in range(8):
+    for _ in range(_TRIES):
         try:
             handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         except FileExistsError:
