@@ -49,7 +49,7 @@ def masked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, *options
 def test_version_and_help(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert lexmill(monkeypatch, "--version") == 0
     assert capsys.readouterr().out.startswith("lexmill 0.")
-    for command in ("run", "status", "trace", "sources", "extract", "mask"):
+    for command in ("run", "status", "trace", "sources", "extract", "segment", "mask"):
         assert lexmill(monkeypatch, command, "--help") == 0
         assert "Example:" in capsys.readouterr().out
 
@@ -91,6 +91,24 @@ def test_extract_prints_documents_as_lines(
     assert (document["doc_type"], document["text"]) == ("judgment", TEXT)
     assert document["meta"]["case_number"] == "（2079）浙0199民初1234号"
     assert document["meta"]["cause"] == "民间借贷纠纷"
+
+
+def test_segment_shows_parts_and_citations(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    law = "甲法\n2078年1月2日公布\n第一条 为了<示例>，制定本法。\n第二条 依照《合同法》第五百条办理。\n"
+    (tmp_path / "x.txt").write_text(law, encoding="utf-8")
+    assert lexmill(monkeypatch, "segment", str(tmp_path / "x.txt"), "--doc-type", "statute") == 0
+    shown = capsys.readouterr().out
+    assert "▌条 条2" in shown
+    assert "《合同法》第五百条[已废止]" in shown
+    assert (
+        lexmill(monkeypatch, "segment", str(tmp_path / "x.txt"), "--doc-type", "statute", "--html", str(tmp_path / "x.html")) == 0
+    )
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "&lt;示例&gt;" in page
+    assert 'class="bad" title="中华人民共和国合同法 条500 已废止"' in page
+    assert "http" not in page
 
 
 def test_extract_of_nothing_exits_3(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -47,3 +47,28 @@ def extract_command(
 
     for document in preview.extract(file, doc_type):
         typer.echo(orjson.dumps(document).decode())
+
+
+@app.command("segment")
+def segment_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A raw file in any format that ingest reads.")],
+    doc_type: Annotated[str, typer.Option(help="judgment, contract, exam, qa, statute, or auto for each document.")] = "auto",
+    html: Annotated[Path | None, typer.Option(metavar="OUT.html", help="Write a page that needs no other file instead.")] = None,
+) -> None:
+    """Show the documents of a file with their segments and citations in colour.
+
+    Example: lexmill segment judgment.docx --html judgment.html
+    """
+    from lexmill import rules
+    from lexmill.jobs import preview
+    from lexmill.report import segments
+    from lexmill.store.files import write_bytes
+
+    tables = rules.load().statutes
+    documents = (document for document in preview.extract(file, doc_type) if "text" in document)
+    if html:
+        write_bytes(html, segments.as_html(documents, tables).encode())
+        return
+    console = out()
+    for shown in segments.in_terminal(documents, tables):
+        console.print(shown, soft_wrap=True)

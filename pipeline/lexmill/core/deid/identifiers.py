@@ -28,6 +28,8 @@ _ALNUM = "0-9A-Za-z０-９Ａ-Ｚａ-ｚ"
 _RUN = re.compile(f"[{_ALNUM}+＋][{_ALNUM}×*＊@＠._．+＋~ ·•\\-{_DASHES}{_BLANKS}]{{4,}}")
 # A cue in Latin letters that runs into its number.
 _LATIN_CUE = re.compile("(?:QQ|IMEI|VIN|TEL|IP|ＱＱ)(?=[0-9０-９OoIl])", re.IGNORECASE)
+# What a book or a journal is known by, whatever its digits read as.
+_BOOK = ("ISBN", "ISSN")
 # Points and plus signs belong to a number only inside it (a sentence may end with an ASCII point), the plus of +86 apart.
 _TOKEN = re.compile(r"\+?[^\s·•\-+._](?:[^\s·•\-]*[^\s·•\-+._])?")
 _GAPS = re.compile(r"[\s·•\-]")
@@ -166,6 +168,8 @@ class IdentifierScanner:
         for match in _RUN.finditer(text):
             start, end = match.span()
             run = match.group()
+            if run.startswith(_BOOK):
+                continue
             mail = "@" in run or "＠" in run
             head = None if mail or run[0].isdigit() else _LATIN_CUE.match(run)
             if head is not None:
