@@ -167,8 +167,9 @@ def take_down(config: Config, console: Console, targets: list[Target], day: date
         for path in _tables(workspace):
             if workspace.index not in path.parents and _holds(path, doc_ids, shorts):
                 _delete_part(path)
-        for work in sorted((workspace.root / "runs").glob("*/work/*")):
-            _delete_undocumented(work)
+        for run in _runs(workspace):
+            for step in sorted((run / "work").glob("*")):
+                _delete_undocumented(step)
         Index(workspace.index).remove(doc_ids)
         history.forget(doc_ids)
     return successor
