@@ -134,9 +134,12 @@ class Deidentify(_Section):
 
 
 class Filter(_Section):
-    """Rules per document type, and the quality classifier."""
+    """Rules per document type, and the quality classifier; ``force`` names rules that act without a measured false-drop rate."""
 
     enabled: bool = True
+    force: tuple[str, ...] = ()
+
+    _force = field_validator("force", mode="before")(_tuple)
 
 
 class Review(_Section):

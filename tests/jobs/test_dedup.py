@@ -43,7 +43,7 @@ WORDS = [
 
 def article(seed: int) -> str:
     chance = random.Random(seed)
-    return "。".join("".join(chance.choice(WORDS) for _ in range(12)) for _ in range(25))
+    return "".join("".join(chance.choice(WORDS) for _ in range(12)) + "。" for _ in range(25))
 
 
 def edited(text: str, seed: int) -> str:

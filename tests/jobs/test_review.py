@@ -14,7 +14,7 @@ from lexmill.core.review.verdicts import BAD, GOOD
 from lexmill.errors import ConfigError, GateError, InputError
 from lexmill.jobs import release, review
 from lexmill.jobs.job import Job
-from lexmill.store import files, reviews
+from lexmill.store import audit, files, reviews
 from tests.jobs.conftest import MakeJob
 from tests.jobs.test_dedup import article
 from tests.jobs.test_release import stages
@@ -80,6 +80,8 @@ def test_the_whole_way_of_a_lot(make_job: MakeJob, tmp_path: Path) -> None:
     assert set(decision["reviewers"]) == {"R1", "R2"}
     body = release.run(job, done)
     assert body["sets"][0]["review"]["lot"] == drawn["lot"]
+    entries, faults = audit.verify(job.workspace.root, None)
+    assert ([entry["kind"] for entry in entries], faults) == (["review"], [])
 
 
 def test_a_direct_identifier_rejects_and_nothing_is_published(make_job: MakeJob, tmp_path: Path) -> None:

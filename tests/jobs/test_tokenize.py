@@ -27,7 +27,7 @@ def prepared(job: Job) -> dict[str, Any]:
 
 
 def records(number: int) -> list[dict[str, Any]]:
-    return [{"id": str(n), "text": article(n)[: 20 + 37 * (n % 9)]} for n in range(number)]
+    return [{"id": str(n), "text": article(n)[: 20 + 37 * (n % 9)] + "。"} for n in range(number)]
 
 
 def pieces(job: Job, manifest: dict[str, Any]) -> dict[int, list[int]]:

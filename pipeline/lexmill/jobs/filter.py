@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lexmill.config import Filter
 from lexmill.core.batch import Batch
 from lexmill.core.quality.judge import filter_documents
 from lexmill.jobs.job import Job
@@ -18,15 +19,15 @@ from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 
 def run(job: Job, masked: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage filter up to date."""
-    enabled = job.config.filter.enabled
+    settings = job.config.filter
     classifier = file_digest(CLASSIFIER)
-    fingerprint = digest("filter", code_digest(__name__), job.rules.digests["quality"], classifier, enabled)
+    fingerprint = digest("filter", code_digest(__name__), job.rules.digests["quality"], classifier, settings.model_dump())
     source = job.workspace.stage("deidentify")
     tasks = [
         PartTask(
             number,
             digest(fingerprint, entry["sha256"]),
-            (source, entry, enabled, classifier, job.config.rule_folders, job.rules.digests),
+            (source, entry, settings, classifier, job.config.rule_folders, job.rules.digests),
             int(entry["bytes"]),
         )
         for number, entry in enumerate(masked["parts"])
@@ -38,15 +39,15 @@ def filter_part(
     target: Target,
     source: StageFolder,
     entry: Mapping[str, Any],
-    enabled: bool,
+    settings: Filter,
     classifier: str,
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
 ) -> Receipt:
     """Judge the documents of one part."""
     table = source.read(entry, DOCUMENT)
-    if enabled:
-        batch = filter_documents(table, rules_for(overlays, digests).quality, classifier_for(classifier))
+    if settings.enabled:
+        batch = filter_documents(table, rules_for(overlays, digests).quality, classifier_for(classifier), settings.force)
     else:
         unjudged = [pa.array([[]] * table.num_rows, pa.list_(pa.string())), pa.nulls(table.num_rows, pa.float32())]
         batch = Batch(pa.table([*table.columns, *unjudged], schema=DOCUMENT_JUDGED), LEDGER.empty_table(), {})

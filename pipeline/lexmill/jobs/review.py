@@ -29,7 +29,7 @@ from lexmill.jobs.parts import PartTask
 from lexmill.jobs.recognizers import RecognizerKey, recognizer_key
 from lexmill.jobs.resources import detector_for
 from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, DOCUMENT_RAW, LEDGER
-from lexmill.store import files, reviews
+from lexmill.store import audit, files, reviews
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.reviews import ReviewFolder
 from lexmill.store.stages import Receipt, StageFolder, Target
@@ -420,7 +420,8 @@ def settle(config: Config) -> dict[str, Any]:
     ]
     decision = decide(items, verdicts, drawn["documents"], Terms(**drawn["terms"]))
     decision |= {"lot_id": drawn["lot"], "seed": drawn["seed"], "not_shown": drawn["not_shown"]}
-    files.write_json(where.decision, decision)
+    sealed = files.write_json(where.decision, decision)
+    audit.record(where.path.parent.parent, "review", drawn["lot"], {f"reviews/{drawn['lot']}/decision.json": sealed})
     files.write_json(where.path / "verdicts.json", _lessons(items, verdicts))
     if not decision["accepted"]:
         raise GateError("\n".join([f"review: lot {drawn['lot']} is not accepted", *decision["reasons"]]))

@@ -80,6 +80,10 @@ def check_settings(config: Config, rule_set: RuleSet) -> None:
     policies = sorted(policy.name for policy in rule_set.deid.policy)
     if config.deidentify.policy not in policies:
         faults.append(f"deidentify.policy: no such policy; there are {', '.join(policies)}")
+    known = {rule.id for rule in rule_set.quality.all}
+    faults += [
+        f"filter.force: {name}: no such rule of quality; see rules/quality/" for name in config.filter.force if name not in known
+    ]
     for check in (
         lambda: load_tokenizer(config),
         lambda: memory_limit(config.cluster),

@@ -94,7 +94,7 @@ def test_the_shipped_model_tells_good_text_from_ruined(classifier: Classifier, t
 
 
 def test_the_score_is_kept_and_judged_by_the_shipped_rule(classifier: Classifier, shipped: QualityRules) -> None:
-    assert [(rule.id, rule.effect) for rule in shipped.classifier] == [("quality.any.score", "tag")]
+    assert [(rule.id, rule.effect(())) for rule in shipped.classifier] == [("quality.any.score", "tag")]
     odd = "，".join("的在了之为以于中者所" * 4)
     batch = filter_documents(documents(("judgment", GOOD["judgment"]), ("exam", odd)), shipped, classifier)
     scores = batch.kept["quality"].to_pylist()

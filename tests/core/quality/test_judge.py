@@ -70,7 +70,7 @@ def test_garbage_goes(shipped: QualityRules, doc_type: str, kind: str) -> None:
     ("text", "rule"),
     [
         ("离婚怎么办？\n专业律师团队，免费咨询，加微信，24小时在线，胜诉率高。", "quality.qa.advertisement"),
-        ("怎么立案？\n作为一个人工智能语言模型，我无法提供法律意见，建议您向当地法院了解。", "quality.qa.model_boilerplate"),
+        ("怎么立案？\n作为一个人工智能语言模型，我无法提供法律意见，建议您向当地法院了解。", "quality.any.model_boilerplate"),
         ("加班费怎么算？\n根据《劳动法》第X条的规定，应当支付不低于百分之一百五十的工资。", "quality.qa.placeholder_citation"),
     ],
 )
@@ -121,6 +121,15 @@ def test_an_unmeasured_drop_rule_tags() -> None:
     batch = filter_documents(documents(("exam", "甲")), QualityRules.model_validate(book), None)
     assert batch.kept["tags"].to_pylist() == [["quality.test.x", "quality.test.y", "quality.test.z"]]
     assert batch.ledger.num_rows == 0
+
+
+def test_a_forced_rule_acts_without_evidence_and_only_that_one() -> None:
+    book = QualityRules.model_validate({"bound": [bound("z", "drop", rate=None), bound("y", "quarantine", rate=0.5)]})
+    batch = filter_documents(documents(("exam", "甲")), book, None, ("quality.test.y",))
+    assert [(row["action"], row["rule"]) for row in batch.ledger.to_pylist()] == [("quarantine", "quality.test.y")]
+    assert batch.counts == {"quarantine.quality.test.y": 1}
+    tag = QualityRules.model_validate({"bound": [bound("x", "tag")]})
+    assert filter_documents(documents(("exam", "甲")), tag, None, ("quality.test.x",)).kept.num_rows == 1
 
 
 def test_what_stays_is_unchanged_and_what_goes_is_accounted_for(shipped: QualityRules) -> None:

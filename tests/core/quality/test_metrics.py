@@ -44,10 +44,18 @@ KNOWN = [
     ("甲甲乙", "distinct", 2 / 3),
     ("甲乙丙丁", "entropy", 2),
     ("甲甲甲", "entropy", 0),
-    ("甲乙，", "unfinished", 1),
-    ("甲乙", "unfinished", 1),
-    ("甲乙。\n", "unfinished", 0),
-    ("甲乙。”", "unfinished", 0),
+    ("甲乙，", "broken_off", 1),
+    ("原告诉称，被告于某日借款，后", "broken_off", 1),
+    ("原告胜诉。被告不服", "broken_off", 1),
+    ("原告因故未到庭被告亦未到庭且均未向本院提交书面意见", "broken_off", 1),
+    ("判决如下。\n书记员　甲某", "broken_off", 0),
+    ("判决如下。 书记员 甲某", "broken_off", 0),
+    ("甲乙。\n", "broken_off", 0),
+    ("甲乙。”", "broken_off", 0),
+    ("哪一项正确？\nA. 甲有权，乙无权\nB. 乙有权，甲无权", "broken_off", 0),
+    ("哪一项正确？\n答案：甲有权，乙无权", "broken_off", 0),
+    ("xxxx，XX", "max_run", 1),
+    ("何为合同？ | 首页 | 关于我们 | 更多", "menu", 10 / 16),
 ]
 
 

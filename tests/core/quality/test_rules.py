@@ -34,8 +34,8 @@ def test_shipped_rules_prove_their_examples(shipped: QualityRules) -> None:
 
 
 def test_shipped_removing_rules_are_measured(shipped: QualityRules) -> None:
-    rules = [*shipped.bound, *shipped.phrase, *shipped.classifier]
-    assert [rule.id for rule in rules if rule.action != rule.effect] == []
+    rules = shipped.all
+    assert [rule.id for rule in rules if rule.action != rule.effect(())] == []
     assert len({rule.id for rule in rules}) == len(rules)
     assert all(rule.id.startswith("quality.") for rule in rules)
 
@@ -44,7 +44,7 @@ def test_shipped_removing_rules_are_measured(shipped: QualityRules) -> None:
     ("rate", "effect"), [(None, "tag"), (0.0, "drop"), (FALSE_DROP_LIMIT, "drop"), (FALSE_DROP_LIMIT + 1e-9, "tag"), (1.0, "tag")]
 )
 def test_a_removing_rule_acts_only_on_evidence(rate: float | None, effect: str) -> None:
-    assert Bound.model_validate({**without(BOUND, "false_drop_rate"), "false_drop_rate": rate}).effect == effect
+    assert Bound.model_validate({**without(BOUND, "false_drop_rate"), "false_drop_rate": rate}).effect(()) == effect
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ _NO_TRADE = frozenset("该本贵各的与和向对由将为在至是，。；、
 _NO_END = frozenset("政区房家长商址法级")
 _MASKED = re.compile(r"某|×|[XxＸ]{2}|[*＊]")
 _PLACE = re.compile(rf"[{_HAN}]{{2,8}}?(?:省|市|区|县|镇|乡|州)")
-_LEADING = re.compile(rf"[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
+_LEADING = re.compile(rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
 _REGISTERED = "有限"
 _COUNTRY = "中国"
 # What stands left of a name that is masked or left out in part: 中国××实业有限公司.

@@ -19,6 +19,8 @@ _BEGINNINGS = frozenset([b"{", b"[", b'"', b"\xef", b"\xff", b"\xfe"])
 # A file is no JSON Lines if nothing in it was JSON so far; after this many lines its faults are reported one by one all the same.
 _MAX_HELD = 1000
 _PROBED_LINES = 3
+# A Python list or dictionary takes at least 56 bytes, an empty JSON array two: half a gigabyte.
+_MAX_CONTAINERS = 1 << 23
 HEAD = 1 << 20
 """Bytes of a file that say whether its values fill a line each."""
 _BETWEEN_VALUES = " \t\r\n,[]\ufeff"
@@ -73,7 +75,13 @@ def _unlined(data: bytes, base: int) -> Iterator[Item]:
 
 
 def read_json(data: bytes) -> Iterator[Item]:
-    """The elements of an array by number, a lone value, or, whatever the suffix says, JSON Lines, or values after one another."""
+    """The elements of an array by number, a lone value, or, whatever the suffix says, JSON Lines, or values after one another.
+
+    What would fill memory with millions of tiny values is ``ingest.max_file_mb``.
+    """
+    if data.count(b"[") + data.count(b"{") > _MAX_CONTAINERS:
+        yield Broken(None, "ingest.max_file_mb", 0, len(data))
+        return
     try:
         value = parse(data)
     except DocumentError as error:

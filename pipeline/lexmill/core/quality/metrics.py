@@ -45,13 +45,13 @@ METRICS: Final = {
     "mean_line": "visible characters a line",
     "short_lines": "lines of fewer than 10 visible characters, as a share of lines",
     "duplicate_lines": "visible characters in lines that repeat an earlier line, as a share of visible characters",
-    "menu": "visible characters in lines that read like menu entries, as a share of visible characters",
+    "menu": "visible characters in lines, or parts of a line, that read like menu entries, as a share of visible characters",
     "links": "characters of web addresses, as a share of visible characters",
     "repetition": "10-grams of visible characters that repeat an earlier one, as a share of 10-grams",
-    "max_run": "longest run of one ideograph, digit or letter",
+    "max_run": "longest run of one ideograph, digit or letter; x is a blank to fill in",
     "distinct": "different characters, as a share of visible characters",
     "entropy": "entropy of the characters, in bits",
-    "unfinished": "1 where the last visible character is a word character or parts a clause, else 0",
+    "broken_off": "1 where the text ends in the middle of a clause of running text, else 0",
 }
 
 _INTEGERS = ("n_chars", "n_visible", "n_lines", "max_run")
@@ -60,6 +60,7 @@ _GRAM = 10
 _SLOTS_A_GRAM = 4  # few collisions: a misread branch costs more than the memory
 _SHORT_LINE = 10
 _MENU_LINE = 20
+_TAIL_BYTES = 1200  # of a text's end: a last line that is longer has no label before it
 _LINE_SLOTS = 1 << 18
 _LINE_SHIFT = np.uint64(64 - 18)
 # Repetition looks at this many visible characters, the longest judgments and codes several times over: 16 MB of table at most.
@@ -89,7 +90,7 @@ _PRIME = np.uint64(0x9E3779B97F4A7C15)
     _MAX_RUN,
     _DISTINCT,
     _ENTROPY,
-    _UNFINISHED,
+    _BROKEN_OFF,
 ) = range(len(METRICS))
 
 # c * log2(c), so that short documents need no logarithm a character.
@@ -100,9 +101,9 @@ def measure(texts: pa.Array | pa.ChunkedArray) -> pa.Table:
     """Measure every text (string or large_string; null counts as empty): one row a text, one column a name of ``METRICS``.
 
     Counts are int64, all else float64. ``repetition`` is the share of positions whose 10-gram occurred before (Gopher,
-    arXiv 2112.11446, table A1, on characters instead of words); a run of one punctuation mark or symbol counts as one character
-    there, because forms are full of blanks to fill in. It looks at the first 1,048,576 visible characters, ``duplicate_lines``
-    at the first 131,072 lines.
+    arXiv 2112.11446, table A1, on characters instead of words); a run of x or of one mark or symbol counts as one character
+    there, because forms are full of blanks to fill in. It looks at the first 1,048,576 visible characters, ``duplicate_lines`` at
+    the first 131,072 lines.
     """
     offsets, data = buffers(texts)
     values = np.zeros((len(METRICS), len(offsets) - 1), np.float64)
@@ -146,7 +147,7 @@ def _measure(data, offsets, characters, c_log_c, out):  # type: ignore[no-untype
         i = link_end = offsets[d]
         end = offsets[d + 1]
         n_lines = n_short = n_duplicate = n_menu = n_links = n_touched = n_used = n_kept = n_spaces = 0
-        line_chars = line_separators = line_clauses = 0
+        line_chars = line_separators = line_clauses = line_menu = entry_start = entry_clauses = 0
         line_hash = uint64(0)
         run = max_run = 0
         last = uint32(0)
@@ -164,7 +165,10 @@ def _measure(data, offsets, characters, c_log_c, out):  # type: ignore[no-untype
                 if c == 10 and line_chars:
                     n_lines += 1
                     n_short += line_chars < _SHORT_LINE
-                    if line_clauses == 0 and (line_chars <= _MENU_LINE or line_separators >= 2 * SEPARATOR):
+                    if line_separators >= 2 * SEPARATOR:
+                        is_entry = line_clauses == entry_clauses and line_chars - entry_start <= _MENU_LINE
+                        n_menu += line_menu + (line_chars - entry_start) * is_entry
+                    elif line_clauses == 0 and line_chars <= _MENU_LINE:
                         n_menu += line_chars
                     key = line_hash | uint64(1)  # 0 marks a free slot
                     slot = line_hash >> _LINE_SHIFT
@@ -176,7 +180,7 @@ def _measure(data, offsets, characters, c_log_c, out):  # type: ignore[no-untype
                         lines[slot] = key
                         used[n_used] = slot
                         n_used += 1
-                    line_chars = line_separators = line_clauses = 0
+                    line_chars = line_separators = line_clauses = line_menu = entry_start = entry_clauses = 0
                     line_hash = uint64(0)
                 continue
             line_chars += 1
@@ -194,13 +198,18 @@ def _measure(data, offsets, characters, c_log_c, out):  # type: ignore[no-untype
                     run = 1
             else:
                 line_clauses += flags & CLAUSE
-                line_separators += flags & SEPARATOR
+                if flags & SEPARATOR:
+                    line_separators += SEPARATOR
+                    if line_clauses == entry_clauses and line_chars - entry_start <= _MENU_LINE + 1:
+                        line_menu += line_chars - entry_start
+                    entry_start = line_chars
+                    entry_clauses = line_clauses
                 if (c == 104 or c == 119) and i > link_end and _is_link(data, i - 1, end):
                     link_end = i
                     while link_end < end and 0x20 < data[link_end] < 0x7F:
                         link_end += 1
                     n_links += link_end - i + 1
-                word = (kind == LETTER) | (kind == DIGIT_CLASS)
+                word = ((kind == LETTER) & (c != 0x78) & (c != 0x58)) | (kind == DIGIT_CLASS)
                 n_kept += (n_kept < limit) & (word | (c != last))
                 run = run + 1 if c == last else 1
                 if word:
@@ -251,10 +260,53 @@ def _measure(data, offsets, characters, c_log_c, out):  # type: ignore[no-untype
         out[_MAX_RUN, d] = max(max_run, min(1, classes[HAN] + classes[LETTER] + classes[DIGIT_CLASS]))
         out[_DISTINCT, d] = n_touched / n_visible
         out[_ENTROPY, d] = max(0.0, np.log2(n_visible) - logs / n_visible)
-        flags = characters[last]
-        kind = flags & CLASS_MASK
-        if kind in (HAN, LETTER, DIGIT_CLASS) or (flags & CLAUSE and not _ends_sentence(last)):
-            out[_UNFINISHED, d] = 1.0
+        out[_BROKEN_OFF, d] = _is_broken_off(data, offsets[d], end, characters)
+
+
+@njit(cache=True, nogil=True)
+def _is_broken_off(data, start, end, characters):  # type: ignore[no-untyped-def]
+    """Read from the end: a comma; or a word after a comma, after twenty characters without one, or after a sentence of its line.
+
+    Signatures, dates and headings end in words too, but stand alone; options and keys of exams are told by how their line begins.
+    """
+    i = end
+    last = first = second = uint32(0)
+    tail = 0
+    is_open = parted = sentence = False
+    while i > start:
+        i -= 1
+        while i > start and data[i] & 0xC0 == 0x80:
+            i -= 1
+        c, _ = decode(data, i)
+        kind = characters[c] & CLASS_MASK
+        if last == 0:
+            if kind == SPACE:
+                continue
+            if c == 0xFF0C or c == 0x3001 or c == 0x2C:
+                return True
+            if kind != HAN:
+                return False
+            last = c
+            is_open = True
+        if c == 10:
+            break
+        if is_open:
+            if kind == SPACE:
+                is_open = False
+            elif _ends_sentence(c) or c == 0xFF1B:
+                is_open = False
+                sentence = True
+            else:
+                tail += 1
+                parted |= c == 0xFF0C or c == 0x3001 or c == 0x2C
+        if kind != SPACE:
+            second = first
+            first = c
+        if end - i > _TAIL_BYTES:
+            first = uint32(0)
+            break
+    labelled = first < 0x80 or first == 0xFF08 or (first == 0x7B54 and second == 0x6848)  # A, (, （, 答案
+    return last != 0 and not (labelled and first != 0) and (parted or tail > _MENU_LINE or sentence)
 
 
 @njit(cache=True, nogil=True)

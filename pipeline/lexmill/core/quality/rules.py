@@ -1,7 +1,7 @@
 """The rules that judge quality: bounds on metrics, telling phrases, and what a classifier's score means."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Annotated, Literal, get_args
 
@@ -51,18 +51,19 @@ class Judgement(Rule):
     """What every quality rule says besides its condition.
 
     ``false_drop_rate`` is the share of good documents of its types that the rule was seen to remove; where it is absent, or above
-    ``FALSE_DROP_LIMIT``, a removing ``action`` is not carried out: the rule tags.
+    ``FALSE_DROP_LIMIT``, a removing ``action`` is not carried out: the rule tags, unless the run file forces it. ``evidence``
+    says what was measured, for people to read.
     """
 
     doc_types: DocTypes = get_args(DocType)
     action: Action
     false_drop_rate: Share | None = None
+    evidence: str | None = None
 
-    @property
-    def effect(self) -> Action:
-        """The action that is carried out."""
+    def effect(self, forced: Collection[str]) -> Action:
+        """The action that is carried out where the run file forces the rules of the ids ``forced``."""
         measured = self.false_drop_rate is not None and self.false_drop_rate <= FALSE_DROP_LIMIT
-        return self.action if measured else "tag"
+        return self.action if measured or self.id in forced else "tag"
 
 
 class Bound(Judgement):
@@ -81,6 +82,11 @@ class Bound(Judgement):
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError("`min` is above `max`: nothing would be left")
         return self
+
+    @property
+    def interval(self) -> str:
+        """The bounds as people write them."""
+        return ", ".join(f"{side} {value:g}" for side, value in (("≥", self.min), ("≤", self.max)) if value is not None)
 
     def hits(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which ``values`` are out of bounds."""
@@ -158,6 +164,17 @@ class QualityRules(Rulebook):
                 if found:
                     spans.setdefault(number, []).extend(found)
         return {number: _merged(found) for number, found in sorted(spans.items())}
+
+    def first_phrase(self, text: str, rule: Phrase) -> int | None:
+        """Where ``rule`` first occurs in ``text`` (code points)."""
+        starts = [at for phrase in rule.phrases if (at := text.find(phrase)) >= 0]
+        starts += [match.start() for pattern in rule.patterns if (match := re.search(pattern, text))]
+        return min(starts, default=None)
+
+    @property
+    def all(self) -> tuple[Judgement, ...]:
+        """Every rule, in the order in which they judge."""
+        return (*self.bound, *self.phrase, *self.classifier)
 
     def faults(self) -> list[Fault]:
         """Try every bound and phrase on its own examples."""
