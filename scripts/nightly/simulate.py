@@ -235,13 +235,16 @@ def main() -> int:
     parser.add_argument("--nights", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no night after so long, and compare")
     arguments = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with tempfile.TemporaryDirectory() as name, _one_worker():
-        return simulate(Path(name), arguments.nights, arguments.seed, arguments.kills)
+        return simulate(Path(name), arguments.nights, arguments.seed, arguments.kills, arguments.minutes)
 
 
-def simulate(folder: Path, nights: int, seed: int, kills: int) -> int:
+def simulate(folder: Path, nights: int, seed: int, kills: int, minutes: float) -> int:
+    """Nights, then the comparison; returns the exit code."""
+    until = time.monotonic() + minutes * 60
     raw, workspace = folder / "raw", folder / "workspace"
     raw.mkdir()
     (folder / "nights.toml").write_text(RUN_FILE.format(workspace="workspace", paths="raw/*.jsonl"))
@@ -255,6 +258,9 @@ def simulate(folder: Path, nights: int, seed: int, kills: int) -> int:
     print(f"{'night':>5} {'documents':>9} {'tokens':>9} {'sets':>4} {'MB':>6} {'s':>5}  events")
     sizes = []
     for number in range(nights):
+        if time.monotonic() > until:
+            print(f"stopped after {number} nights: the time is over")
+            break
         world.night(number)
         day, started = first + datetime.timedelta(number), time.monotonic()
         events = list(world.events)

@@ -28,7 +28,12 @@ def verify_command(
         typer.echo(fault)
     if faults:
         raise GateError(f"{release.name} is not what it says: {len(faults)} faults")
-    typer.echo(f"{release.name}: every file, every count and the manifest are as recorded")
+    if verify.is_withdrawn(release):
+        typer.echo(
+            f"{release.name}: withdrawn; the files that were deleted are gone, the others and the manifest are as recorded"
+        )
+    else:
+        typer.echo(f"{release.name}: every file, every count and the manifest are as recorded")
 
 
 @app.command("diff")

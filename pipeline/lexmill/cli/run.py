@@ -62,7 +62,7 @@ def status_command(
     """
     from lexmill.report import status
 
-    workspace = workspace_of(config, settings)
+    workspace = status.newest_night(workspace_of(config, settings))
     console = out()
     if not watch:
         console.print(status.view(workspace))
@@ -70,7 +70,7 @@ def status_command(
     with Live(status.view(workspace), console=console, auto_refresh=False) as live:
         while status.is_held(workspace):
             time.sleep(_WATCH_S)
-            workspace = workspace_of(config, settings)
+            workspace = status.newest_night(workspace_of(config, settings))
             live.update(status.view(workspace), refresh=True)
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lexmill.core.batch import Ledger, n_bytes
 from lexmill.core.release.body import SHARD_COUNTS, named
 from lexmill.core.release.removal import count, tokens_by_document, without
 from lexmill.core.tokens.ids import low63
@@ -20,7 +21,8 @@ from lexmill.schema import DOCUMENT_JUDGED, TOKENS
 from lexmill.store import files
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.releases import DataFile
-from lexmill.store.stages import Receipt, Target
+from lexmill.store.stages import Receipt, Target, part_name
+from lexmill.store.workspace import RELEASE
 
 
 def sets_of(folder: Path, body: Mapping[str, Any]) -> list[ShardSet]:
@@ -85,10 +87,20 @@ def take_back(job: Job, sets: Sequence[ShardSet], reasons: Mapping[str, str]) ->
     made = {
         place: (step.part(number), manifest["parts"][number], manifest["extra"][number]) for number, place in enumerate(places)
     }
+    _write_ledger(job, [made[place][2]["gone"] for place in places if place[1] == "texts"], reasons)
     left = []
     for at, (one, gone) in enumerate(zip(sets, gone_of, strict=True)):
         left.append(_renewed(one, at, gone, made, reasons) if gone else one)
     return [one for one in left if sum(int(text.entry["rows"]) for text in one.texts)]
+
+
+def _write_ledger(job: Job, left: Sequence[Mapping[str, Any]], reasons: Mapping[str, str]) -> None:
+    """A ledger row for every document that a set lost, in the folder ``taken_back`` of the run."""
+    ledger = Ledger(RELEASE)
+    for gone in left:
+        for doc_id, (source, doc_type, n_chars, size) in gone.items():
+            ledger.add(doc_id, source, doc_type, "drop", f"release.{reasons[doc_id]}", n_chars, size)
+    files.write_table(job.workspace.run_folder / "taken_back" / "ledger" / part_name(0), ledger.table())
 
 
 def _holds(path: Path, short: Any) -> bool:
@@ -104,12 +116,13 @@ def rebuild(target: Target, path: Path, entry: Mapping[str, Any], doc_ids: list[
     if "seq_len" not in entry:
         table = files.read_table(path, str(entry["sha256"]), DOCUMENT_JUDGED)
         leaves = pc.is_in(table["doc_id"], pa.array(doc_ids, pa.string()))
-        gone = table.filter(leaves)
-        groups = pc.binary_join_element_wise(gone["source"], gone["doc_type"], "/").to_pylist()
+        gone = table.filter(leaves).select(["doc_id", "source", "doc_type", "text"]).to_pylist()
         return target.write_work(
             table.filter(pc.invert(leaves)),
             row_group_size=4096,
-            extra={"gone": dict(zip(gone["doc_id"].to_pylist(), groups, strict=True))},
+            extra={
+                "gone": {row["doc_id"]: [row["source"], row["doc_type"], len(row["text"]), n_bytes(row["text"])] for row in gone}
+            },
         )
     table = files.read_table(path, str(entry["sha256"]), TOKENS)
     short = np.array([low63(doc_id) for doc_id in doc_ids], np.int64)
@@ -134,7 +147,10 @@ def _renewed(
     removed = dict(one.entry.get("removed", {}))
     kinds: dict[str, tuple[list[Path], list[dict[str, Any]]]] = {}
     for number in gone:
-        group_of |= {low63(doc_id): group for doc_id, group in made[at, "texts", number][2]["gone"].items()}
+        group_of |= {
+            low63(doc_id): f"{source}/{doc_type}"
+            for doc_id, (source, doc_type, *_) in made[at, "texts", number][2]["gone"].items()
+        }
         for doc_id in gone[number]:
             removed[reasons[doc_id]] = removed.get(reasons[doc_id], 0) + 1
     first = one.shards[0].entry["seq_len"] if one.shards else None

@@ -6,6 +6,7 @@ from rich.table import Table
 from lexmill.report.balance import totals
 from lexmill.store import files, lock
 from lexmill.store.files import DamagedFile
+from lexmill.store.history import History
 from lexmill.store.stages import StageFolder
 from lexmill.store.workspace import RELEASE, STAGES, Workspace
 
@@ -40,6 +41,15 @@ def _finished(name: str, folder: StageFolder) -> tuple[str, ...]:
     counts = manifest["counts"]
     numbers = [totals(counts, kind)["docs"] for kind in ("out", "drop", "quarantine")]
     return (name, "finished", str(len(manifest["parts"])), *(f"{number:,}" for number in numbers))
+
+
+def newest_night(workspace: Workspace) -> Workspace:
+    """The workspace's night under way, or its last one, where the run itself was never made; else the workspace as it is."""
+    nights = History(workspace.root / "lineage").nights()
+    name = nights.under_way or next(reversed(nights.done), None)
+    if name is None or (workspace.run_folder / "ingest").exists():
+        return workspace
+    return Workspace(workspace.root, name)
 
 
 def is_held(workspace: Workspace) -> bool:

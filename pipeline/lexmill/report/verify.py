@@ -43,6 +43,11 @@ def verify(folder: Path) -> list[str]:
     return faults
 
 
+def is_withdrawn(folder: Path) -> bool:
+    """Whether data files of the release were deleted."""
+    return (folder / WITHDRAWN).exists()
+
+
 def _of_manifest(folder: Path, body: Mapping[str, Any]) -> list[str]:
     faults = []
     named = {key: value for key, value in body.items() if key != "release"}
