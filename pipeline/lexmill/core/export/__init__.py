@@ -1,0 +1,1 @@
+"""Releases in the layouts that trainers read."""
