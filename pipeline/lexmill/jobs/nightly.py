@@ -162,13 +162,16 @@ def _night(job: Job, history: History, nights: Nights, changes: _Changes) -> Man
     if taken_back:
         index.remove(taken_back)
     # What was held down comes up again, and so does what an earlier try of this night took back and what is there after all.
-    for one in history.files_of({*freed, *noted.taken_back}, changes.known):
-        raw = _again(job.config, job.workspace, one)
+    earlier: dict[tuple[str, str], tuple[Source, RawFile, str]] = {}
+    for one in sorted(history.files_of({*freed, *noted.taken_back}, changes.known), key=lambda one: (one.night, one.key)):
+        raw = changes.now.get(one.key) or _again(job.config, job.workspace, one)
         if raw is not None:
-            wanted.setdefault(one.key, raw)
-        elif one not in changes.gone and one.key not in wanted:
+            earlier[one.key] = raw
+        elif one not in changes.gone:
             log.warning("copies could come up again, but their file is gone", source=one.source, night=one.night)
-    if len(wanted) > len(changes.now):
+    if earlier:
+        # They arrived before what is new tonight, and of copies the first stays.
+        wanted = earlier | {key: raw for key, raw in wanted.items() if key not in earlier}
         documents = _ingest(job, wanted)
     manifests: Manifests = {}
     own: ShardSet | None = None
@@ -206,6 +209,8 @@ def held_down(index: Index, doc_ids: Iterable[str]) -> set[str]:
 
 
 def _chosen(job: Job, wanted: Mapping[tuple[str, str], tuple[Source, RawFile, str]]) -> dict[int, list[Piece]]:
+    for plan in job.workspace.lineage.glob("plan-*.parquet"):
+        files.remove(plan)  # parts follow the order of arrival, whatever an earlier try of this night had planned
     return ingest.assign(job.config, job.workspace, [(source, raw) for source, raw, _ in wanted.values()])
 
 
