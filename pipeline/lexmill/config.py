@@ -111,6 +111,7 @@ class Dedup(_Section):
     threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
     prefer: Literal["best", "first"] = "best"
     keep: Literal["all", "latest"] = "all"
+    lines: Literal["off", "tag", "cut"] = "off"
     max_per_family: Annotated[int, Field(ge=0)] = 0
     history: bool = False
 

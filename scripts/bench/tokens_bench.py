@@ -100,7 +100,7 @@ def measure(path: Path, backend: Any, megabytes: float, part_megabytes: float, s
         files.write_json(scatter.path / "manifest.json", make_manifest("scatter", "", "", [scatter.receipt(0)]))  # type: ignore[list-item]
         shard = pack_shard(Target(packed, 0, "warm"), scatter, shard_of(0, 1), 0, control)
         scan_key = TokenizerKey("deepseek", tokenizer.digest, "reference", "qwen")
-        scan_shard(Target(scanned, 0, "warm"), packed, shard.entry(), scan_key)
+        scan_shard(Target(scanned, 0, "warm"), packed, shard.entry(), scan_key, ("ID_CARD", "BANK_CARD", "MOBILE", "USCC"))
         spent.append(time.process_time())
         parts = [scatter_part(Target(scatter, r.number, "bench"), source, r.entry(), key, FRAMING) for r in receipts]
         files.write_json(scatter.path / "manifest.json", make_manifest("scatter", "", "", parts))
@@ -109,7 +109,13 @@ def measure(path: Path, backend: Any, megabytes: float, part_megabytes: float, s
         spent.append(time.process_time())
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for shard in made:
-            scan_shard(Target(scanned, shard.number, "bench"), packed, shard.entry(), scan_key)
+            scan_shard(
+                Target(scanned, shard.number, "bench"),
+                packed,
+                shard.entry(),
+                scan_key,
+                ("ID_CARD", "BANK_CARD", "MOBILE", "USCC"),
+            )
         spent.append(time.process_time())
     steps = dict(zip(("load", "scatter", "pack", "scan"), (b - a for a, b in pairwise(spent)), strict=True))
     return {

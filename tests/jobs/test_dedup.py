@@ -83,7 +83,7 @@ def test_copies_go_and_name_a_twin_that_stays(make_job: MakeJob) -> None:
 
 def test_nothing_depends_on_how_the_work_is_cut(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     _, expected, kept = run(make_job("a", corpus()))
-    monkeypatch.setattr(dedup, "_HASHES_A_TASK", 13)
+    monkeypatch.setattr(dedup, "HASHES_A_TASK", 13)
     monkeypatch.setattr(dedup, "_CANDIDATES_A_TASK", 4)
     job = make_job("b", corpus(), "ingest.part_mb=0.005")
     _, ledger, cut = run(job)
@@ -248,3 +248,23 @@ def test_a_family_is_named_and_capped_in_order_of_arrival(make_job: MakeJob, cut
     assert kept[-1]["family_size"] == (12 if len(cuts) == 2 else 7)
     assert sorted(set(rules)) == ["dedup.exact", "dedup.family_cap"]
     assert rules.count("dedup.exact") == 4
+
+
+def test_recurring_lines_are_cut_by_the_table_of_the_first_night(make_job: MakeJob) -> None:
+    menu = "首页 > 裁判文书 > 正文\n"
+    kept: list[str] = []
+    edits = 0
+    for name, numbers in (("n1", range(30)), ("n2", range(30, 32))):
+        records = [
+            {"id": f"{n}", "text": f"{menu}某市人民法院\n民事判决书\n（2081）沪0115民初{n}号\n原告甲公司。{article(n)}"}
+            for n in numbers
+        ]
+        settings = ("dedup.history=true", 'dedup.lines="cut"', f"run={name}")
+        job = make_job("a", records, *settings, doc_type="judgment")
+        ingested = ingest.run(job)
+        manifest = dedup.run(job, ingested)
+        dedup.publish(job, ingested)
+        kept += [row["text"] for row in read_kept(job)]
+        edits += manifest["counts"]["edit"]["q/judgment"]["docs"]
+    assert edits == len(kept) == 32
+    assert not any("首页" in text for text in kept)

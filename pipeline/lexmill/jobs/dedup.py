@@ -5,13 +5,15 @@ Steps, each a folder of Parquet parts (``Workspace.work``)::
     dedup.signatures   one a part      comparison copy → exact hash, keys of its identity, MinHash signature
     dedup.bands        one a part      (band, hash, key, row), sorted, a row group a band
     dedup.ids          one a range     documents whose doc_id was seen before
-    dedup.edges        one a (band, range)  star edges between documents of a bucket
+    dedup.edges        one a (band, range)  star edges between documents of a bucket; ``hot_bucket`` counts those beyond the cap
     dedup.components   one             union-find over all edges
     dedup.candidates   one a part      the texts of documents in a component of two or more, sorted by bucket of components
     dedup.verdicts     one a bucket    exact Jaccard against kept representatives
     dedup.kin          one a part      the signatures of documents that share a bucket, sorted by bucket of kin
     dedup.families     one a bucket    template families: different cases on one form
     dedup.pairs        one             every decision by ordinal: kept, gone, Jaccard, rule; refused pairs, too
+    dedup.lines        one a part      in how many documents lines of headings, tails and annexes stand (only with ``lines``)
+    dedup.frequencies  one             those that stand in enough, frozen with the first run of a history
     dedup              one a part      kept documents and ledger
 
 With ``history`` what earlier runs kept is compared with, too (``store.index``), and ``publish`` adds this run to it::
@@ -24,7 +26,7 @@ Without comparison (``enabled = false``) only used ids are looked for: ``dedup.d
 An ordinal is a document's number over all ingest parts, in order of part and row; what earlier runs kept has negative ones.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -36,25 +38,26 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexmill.core.batch import Batch
-from lexmill.core.dedup.cluster import components, star_edges
+from lexmill.core.dedup.cluster import components, count_hot, distinct, sorted_order, star_edges
 from lexmill.core.dedup.compare import comparison_copies
 from lexmill.core.dedup.describe import describe, exact_digests
 from lexmill.core.dedup.family import families, ranks
 from lexmill.core.dedup.identity import NO_KEY, hash64
 from lexmill.core.dedup.judge import CANDIDATES, EXACT, MAX_BUCKET, PAIRS, Keep, Prefer, judge
+from lexmill.core.dedup.lines import add_counts, count_lines, treat_lines
+from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
 from lexmill.core.dedup.utf8 import buffers
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
-from lexmill.jobs.resources import rules_for
 from lexmill.schema import DOC_TYPES, DOCUMENT_RAW, LEDGER, SIGNATURE
 from lexmill.store.fingerprint import code_digest, digest
-from lexmill.store.index import ENTRY, ENTRY_ENCODING, HELD, INDEXED, NO_VIEW, Entries, Index, NewRun, View
+from lexmill.store.index import ENTRY, ENTRY_COMPRESSION, ENTRY_ENCODING, HELD, INDEXED, NO_VIEW, Entries, Index, NewRun, View
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 
 # Bounds on what one task holds: 8 million hashes are 200 MB with their keys and sort; 8,000 texts of 7 KB are 60 MB;
 # 200,000 signatures are 100 MB.
-_HASHES_A_TASK = 8_000_000
+HASHES_A_TASK = 8_000_000
 _CANDIDATES_A_TASK = 8_000
 _KIN_A_TASK = 200_000
 
@@ -72,12 +75,17 @@ ID_USED_TWICE = "dedup.id_used_twice"
 FAMILY_CAP = "dedup.family_cap"
 _FAMILY = "refused.family"
 
-_BAND = pa.schema([("band", pa.int32()), ("hash", pa.uint64()), ("key", pa.uint64()), ("row", pa.int32())])
+# A row group a band.
+_BAND = pa.schema([("hash", pa.uint64()), ("key", pa.uint64()), ("row", pa.int32())])
+# Sorted hashes: differences are shorter, and zstd finds nothing in them, nor in rows; keys are often 0.
+_BAND_ENCODING = {"hash": "DELTA_BINARY_PACKED", "key": "PLAIN", "row": "PLAIN"}
+_BAND_COMPRESSION = {"hash": "none", "key": "zstd", "row": "none"}
 _DIGEST = pa.schema([SIGNATURE.field("doc_id"), SIGNATURE.field("exact")])
 _REPEATED = pa.schema([("ordinal", pa.int64()), ("twin_ordinal", pa.int64()), ("twin", pa.string()), ("same_text", pa.bool_())])
 _EDGE = pa.schema([("low", pa.int64()), ("high", pa.int64()), ("apart", pa.int64())])
 # ``component``: whom it may be a copy of, null if of nobody; ``kin``: whom it shares a bucket with.
 _COMPONENT = pa.schema([("ordinal", pa.int64()), ("component", pa.int64()), ("kin", pa.int64())])
+_LINE = pa.schema([("hash", pa.uint64()), ("docs", pa.int64())])
 _KIN = pa.schema(
     [
         ("bucket", pa.int32()),
@@ -136,17 +144,54 @@ def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     else:
         _check_ids(this)
     about = _decision_digests(this)
+    lines = _count_lines(this) if settings.lines != "off" else None
+    frozen = lines.sha256 if lines else None
     tasks = [
         PartTask(
             number,
-            digest(this.fingerprint, entry["sha256"], about[number]),
-            (this.ingest, entry, firsts[number], this.step("pairs"), this.step("families") if settings.enabled else None),
+            digest(this.fingerprint, entry["sha256"], about[number], frozen),
+            (this.ingest, entry, firsts[number], this.step("pairs"), this.step("families") if settings.enabled else None, lines),
             int(entry["bytes"]),
-            digest(this.fingerprint, entry["fingerprint"], about[number]),
+            digest(this.fingerprint, entry["fingerprint"], about[number], frozen),
         )
         for number, entry in enumerate(entries)
     ]
     return job.runner.run_stage("dedup", job.workspace.stage("dedup"), apply_part, tasks, this.fingerprint)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """What is done with recurring lines, and the table of those that recur."""
+
+    mode: str
+    rules: DedupRules
+    path: Path
+    sha256: str
+
+
+def _count_lines(this: _Run) -> _Lines:
+    """The table of recurring lines: that of the history where it has one, else one counted over this run."""
+    rules, mode = this.job.rules.dedup, this.job.config.dedup.lines
+    if this.view.lines:
+        return _Lines(mode, rules, this.view.root / this.view.lines[0], this.view.lines[1])
+    counted = this.go(
+        "lines", count_part, [((this.ingest, entry, rules), entry["sha256"], int(entry["bytes"])) for entry in this.entries]
+    )
+    least = min((rule.min_docs for rule in rules.lines), default=0)
+    made = this.go("frequencies", collect_lines, [((this.step("lines"), least), [counted["fingerprint"], least], 0)])
+    return _Lines(mode, rules, _part_files(this.step("frequencies"))[0], made["parts"][0]["sha256"])
+
+
+def count_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any], rules: DedupRules) -> Receipt:
+    """In how many documents of one part each line stands."""
+    return target.write_work(pa.table(list(count_lines(ingest.read(entry, DOCUMENT_RAW), rules)), schema=_LINE))
+
+
+def collect_lines(target: Target, lines: StageFolder, least: int) -> Receipt:
+    """The lines that stand in at least ``least`` documents of all parts, sorted by hash."""
+    table = pa.concat_tables([_LINE.empty_table(), *(pq.read_table(path, use_threads=False) for path in _part_files(lines))])
+    hashes, docs = add_counts(table["hash"].to_numpy(), table["docs"].to_numpy())
+    return target.write_work(pa.table([hashes[docs >= least], docs[docs >= least]], schema=_LINE))
 
 
 def _open(job: Job, ingested: Mapping[str, Any]) -> _Run:
@@ -182,7 +227,7 @@ def _decision_digests(this: _Run) -> list[str]:
 
 
 def _find_repeated(this: _Run, digests: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    ranges = max(1, -(-this.firsts[-1] // _HASHES_A_TASK))
+    ranges = max(1, -(-this.firsts[-1] // HASHES_A_TASK))
     return this.go(
         "ids",
         find_repeated,
@@ -209,11 +254,11 @@ def _check_ids(this: _Run) -> None:
 def _decide(this: _Run) -> None:
     """Find out what leaves: all steps up to ``dedup.pairs``."""
     entries, firsts, settings = this.entries, this.firsts, this.job.config.dedup
-    rules = (this.job.config.rule_folders, this.job.rules.digests)
+    rules = this.job.rules.dedup
     signed = this.go(
         "signatures",
         sign_part,
-        [((this.ingest, entry, *rules), entry["sha256"], int(entry["bytes"])) for entry in entries],
+        [((this.ingest, entry, rules), entry["sha256"], int(entry["bytes"])) for entry in entries],
     )
     banded = this.go(
         "bands",
@@ -221,7 +266,7 @@ def _decide(this: _Run) -> None:
         [((this.step("signatures"), entry), entry["sha256"], int(entry["bytes"])) for entry in signed["parts"]],
     )
     repeated = _find_repeated(this, "signatures", signed)
-    ranges = max(1, -(-firsts[-1] // _HASHES_A_TASK))
+    ranges = max(1, -(-firsts[-1] // HASHES_A_TASK))
     edges = this.go(
         "edges",
         find_edges,
@@ -277,7 +322,7 @@ def _decide(this: _Run) -> None:
                     settings.threshold,
                     settings.keep,
                     settings.prefer,
-                    *rules,
+                    rules,
                 ),
                 [candidates["fingerprint"], history["fingerprint"], bucket],
                 sum(int(entry["bytes"]) for entry in candidates["parts"]) // buckets,
@@ -335,11 +380,9 @@ def _find_families(
     )
 
 
-def sign_part(
-    target: Target, ingest: StageFolder, entry: Mapping[str, Any], overlays: tuple[Path, ...], digests: Mapping[str, str]
-) -> Receipt:
+def sign_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any], rules: DedupRules) -> Receipt:
     """Signatures of the documents of one ingest part, in its row order."""
-    return target.write_work(describe(ingest.read(entry, DOCUMENT_RAW), rules_for(overlays, digests).dedup))
+    return target.write_work(describe(ingest.read(entry, DOCUMENT_RAW), rules))
 
 
 def digest_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any]) -> Receipt:
@@ -368,10 +411,15 @@ def band_part(target: Target, signatures: StageFolder, entry: Mapping[str, Any])
     bands.append((named, same[named] ^ salts[named], keys[named]))
     heads, tails = _id_halves(table["doc_id"])
     bands.append((everyone, heads, tails))
-    with target.writer(_BAND) as (writer, done):
-        for band, (rows, values, own) in enumerate(bands):
-            order = np.lexsort((rows, values))
-            columns = [np.full(len(rows), band, np.int32), values[order], own[order], rows[order].astype(np.int32)]
+    return write_bands(target, bands)
+
+
+def write_bands(target: Target, bands: Sequence[tuple[Any, Any, Any]]) -> Receipt:
+    """Write (rows ascending, hashes, keys) of each band as one row group, sorted by hash."""
+    with target.writer(_BAND, compression=_BAND_COMPRESSION, encoding=_BAND_ENCODING) as (writer, done):
+        for rows, values, own in bands:
+            order, hashes = sorted_order(values)
+            columns = [hashes, own[order], rows[order].astype(np.int32)]
             writer.write_table(pa.table([pa.array(column) for column in columns], schema=_BAND), row_group_size=1 << 30)
     return done[0]
 
@@ -403,7 +451,7 @@ def find_repeated(target: Target, signatures: StageFolder, firsts: list[int], nu
         tails.append(tail[mine])
         exacts.append(exact[mine])
         ordinals.append(first + mine)
-    past = view.probe(_ID_BAND, np.unique(np.concatenate(heads))).by_ordinal()
+    past = view.probe(_ID_BAND, distinct(np.concatenate(heads))).by_ordinal()
     known = view.documents(past.ordinals, ["ordinal", "exact"])
     heads.append(past.hashes)
     tails.append(past.keys)
@@ -439,7 +487,7 @@ def find_edges(
     """Star edges of one band's buckets in one range of hashes."""
     hashes, keys, ordinals = [], [], []
     for first, path in zip(firsts, _part_files(bands), strict=False):
-        table = pq.read_table(path, filters=[("band", "==", band)], use_threads=False)
+        table = pq.ParquetFile(path).read_row_group(band, use_threads=False)
         values = table["hash"].to_numpy()
         mine = _in_range(values, number, ranges)
         hashes.append(values[mine])
@@ -450,7 +498,8 @@ def find_edges(
     new = Entries(np.concatenate(hashes)[~gone], np.concatenate(keys)[~gone], ordinal[~gone])
     both = Entries.joined([_past_of(view, band, new), new])
     edges = star_edges(both.hashes, both.keys, both.ordinals)
-    return target.write_work(pa.table([edges[:, 0], edges[:, 1], edges[:, 2]], schema=_EDGE))
+    table = pa.table([edges[:, 0], edges[:, 1], edges[:, 2]], schema=_EDGE)
+    return target.write_work(table, tallies={"hot_bucket": count_hot(both.hashes, MAX_BUCKET)})
 
 
 def _past_of(view: View, band: int, new: Entries) -> Entries:
@@ -459,7 +508,9 @@ def _past_of(view: View, band: int, new: Entries) -> Entries:
     A document without a key is compared to all of its bucket, one with a key to those of the same key; and the very first of a
     bucket leads to its family.
     """
-    found = view.probe(band, np.unique(new.hashes)).sorted()
+    if not view.segments:
+        return Entries.none()
+    found = view.probe(band, distinct(new.hashes)).sorted()
     if not found.ordinals.size:
         return found
     open_ = np.isin(found.hashes, new.hashes[new.keys == NO_KEY])
@@ -483,9 +534,9 @@ def _firsts(groups: Any, number: int) -> Any:
 def join_edges(target: Target, edges: StageFolder) -> Receipt:
     """Components of two or more documents over the edges of all bands: of possible copies, and of kin."""
     tables = pa.concat_tables([pq.read_table(path, use_threads=False) for path in _part_files(edges)])
-    pairs = np.stack([tables["low"].to_numpy(), tables["high"].to_numpy()], axis=1)
-    nodes, kin = components(pairs)
-    copies, labels = components(pairs[tables["apart"].to_numpy() == 0])
+    low, high, near = tables["low"].to_numpy(), tables["high"].to_numpy(), tables["apart"].to_numpy() == 0
+    nodes, kin = components(low, high)
+    copies, labels = components(low[near], high[near])
     at = np.searchsorted(nodes, copies)
     component, alone = np.zeros(nodes.size, np.int64), np.ones(nodes.size, bool)
     component[at], alone[at] = labels, False
@@ -560,8 +611,7 @@ def judge_bucket(
     threshold: float,
     keep: Keep,
     prefer: Prefer,
-    overlays: tuple[Path, ...],
-    digests: Mapping[str, str],
+    rules: DedupRules,
 ) -> Receipt:
     """The verdicts on all components of one bucket."""
     table = pa.concat_tables(
@@ -571,7 +621,7 @@ def judge_bucket(
             for path in _part_files(folder)
         ]
     )
-    return target.write_work(judge(table.drop_columns(["bucket"]), threshold, rules_for(overlays, digests).dedup, keep, prefer))
+    return target.write_work(judge(table.drop_columns(["bucket"]), threshold, rules, keep, prefer))
 
 
 def collect_kin(
@@ -730,7 +780,13 @@ def _with_families(pairs: pa.Table, kin: pa.Table, max_per_family: int) -> pa.Ta
 
 
 def apply_part(
-    target: Target, ingest: StageFolder, entry: Mapping[str, Any], first: int, pairs: StageFolder, found: StageFolder | None
+    target: Target,
+    ingest: StageFolder,
+    entry: Mapping[str, Any],
+    first: int,
+    pairs: StageFolder,
+    found: StageFolder | None,
+    lines: _Lines | None,
 ) -> Receipt:
     """Split one part into the documents that stay and the ledger of those that leave."""
     table = ingest.read(entry, DOCUMENT_RAW)
@@ -754,7 +810,12 @@ def apply_part(
     ledger = pa.table([columns[name] for name in LEDGER.names], schema=LEDGER)
     if found is not None:
         table = _name_families(table, found, first)
-    return target.write(Batch(table.filter(pa.array(stays)), ledger, {}), given)
+    kept = table.filter(pa.array(stays))
+    if lines is not None:
+        frequent = pq.read_table(lines.path, use_threads=False)["hash"].to_numpy()
+        kept, edits = treat_lines(kept, lines.rules, frequent, lines.mode)
+        ledger = pa.concat_tables([ledger, edits])
+    return target.write(Batch(kept, ledger, {}), given)
 
 
 def _name_families(table: pa.Table, found: StageFolder, first: int) -> pa.Table:
@@ -802,6 +863,7 @@ def publish(job: Job, ingested: Mapping[str, Any]) -> None:
     entries = this.go(
         "entries", sort_band, [((this.step("bands"), pairs, firsts, band, base), [*needs, band], 0) for band in range(_ALL_BANDS)]
     )
+    lines = _count_lines(this) if job.config.dedup.lines != "off" else None
     held = this.go("held", collect_held, [((pairs,), needs, 0)])
     index.add(
         NewRun(
@@ -818,6 +880,7 @@ def publish(job: Job, ingested: Mapping[str, Any]) -> None:
                 (path, entry["sha256"]) for path, entry in zip(_part_files(this.step("entries")), entries["parts"], strict=True)
             ),
             (_part_files(this.step("held"))[0], held["parts"][0]["sha256"]),
+            (lines.path, lines.sha256) if lines else None,
         )
     )
 
@@ -869,12 +932,12 @@ def sort_band(target: Target, bands: StageFolder, pairs: StageFolder, firsts: li
     gone = _gone(pairs, 0, firsts[-1])
     found = [Entries.none()]
     for first, path in zip(firsts, _part_files(bands), strict=False):
-        table = pq.read_table(path, filters=[("band", "==", band)], use_threads=False)
+        table = pq.ParquetFile(path).read_row_group(band, use_threads=False)
         ordinals = first + table["row"].to_numpy().astype(np.int64)
         entries = Entries(table["hash"].to_numpy(), table["key"].to_numpy(), ordinals)
         found.append(entries.where(~np.isin(ordinals, gone)))
     entries = Entries.joined(found).before(-base).sorted()
-    with target.writer(ENTRY, compression_level=1, encoding=ENTRY_ENCODING) as (writer, done):
+    with target.writer(ENTRY, compression=ENTRY_COMPRESSION, encoding=ENTRY_ENCODING) as (writer, done):
         writer.write_table(entries.table(), row_group_size=1 << 16)
     return done[0]
 

@@ -183,11 +183,12 @@ def _tokens(job: Job) -> dict[str, int]:
 
 
 def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:
-    fingerprint = digest("scan", code_digest(__name__), tokenizer.digest)
+    masked = next(tuple(table.mask) for table in job.rules.deid.policy if table.name == job.config.deidentify.policy)
+    fingerprint = digest("scan", code_digest(__name__), tokenizer.digest, masked)
     source = job.workspace.stage("tokenize")
     key = tokenizer_key(job.config, tokenizer, "reference")
     tasks = [
-        PartTask(number, digest(fingerprint, entry["sha256"]), (source, entry, key), int(entry["bytes"]))
+        PartTask(number, digest(fingerprint, entry["sha256"]), (source, entry, key, masked), int(entry["bytes"]))
         for number, entry in enumerate(tokenized["parts"])
     ]
     manifest = job.runner.run_stage("release.scan", job.workspace.work("release.scan"), scan_shard, tasks, fingerprint)
@@ -204,13 +205,16 @@ def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:
         )
 
 
-def scan_shard(target: Target, source: StageFolder, entry: Mapping[str, Any], key: TokenizerKey) -> Receipt:
-    """Decode one shard document by document and list what still looks like an identifier with a right check digit."""
+def scan_shard(
+    target: Target, source: StageFolder, entry: Mapping[str, Any], key: TokenizerKey, masked: tuple[str, ...]
+) -> Receipt:
+    """Decode one shard document by document and list what still looks like a valid identifier of a ``masked`` kind."""
     tokenizer = tokenizer_for(key)
     rows: list[dict[str, Any]] = [
         {"doc_id_low63": doc_id, "kind": kind}
         for doc_id, ids in _documents(source.path / str(entry["name"]), str(entry["sha256"]), tokenizer.eos_id)
         for _, _, kind in find_valid_identifiers(tokenizer.decode(ids))
+        if kind in masked
     ]
     kinds: dict[str, int] = {}
     for row in rows:

@@ -139,16 +139,21 @@ def read_json(path: Path) -> Any:
 
 @contextmanager
 def parquet(
-    path: Path, schema: pa.Schema, mode: int = 0o600, *, compression_level: int = 3, encoding: Mapping[str, str] | None = None
+    path: Path,
+    schema: pa.Schema,
+    mode: int = 0o600,
+    *,
+    compression: Mapping[str, str] | None = None,
+    encoding: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[pq.ParquetWriter, _Hashing]]:
-    """Open an atomic Parquet file (zstd; plain where ``encoding`` names none for a column) for row groups of ``schema``."""
+    """Open an atomic Parquet file (zstd and plain, where none is named for a column) for row groups of ``schema``."""
     with (
         atomic(path, mode) as out,
         pq.ParquetWriter(
             out,
             schema,
-            compression="zstd",
-            compression_level=compression_level,
+            compression=dict(compression) if compression else "zstd",
+            compression_level=None if compression else 3,
             use_dictionary=False,
             column_encoding=dict(encoding) if encoding else None,
         ) as writer,

@@ -5,6 +5,7 @@
     index/manifest.json                        written last: runs in order of arrival, segments, removals
     index/documents/<run>-<digest>/part-N      what the run kept, with comparison copies: INDEXED, a row group of 256
     index/held/<run>-<digest>.parquet          what left as a copy, and of whom: HELD
+    index/lines.parquet                        how often lines recurred when the first run was added; it stays as it is
     index/segments/<digest>/band-NN.parquet    ENTRY sorted by hash, key, ordinal; one file a band
 
 Every document has a number over all runs in order of arrival. A run is added whole or not at all, and only
@@ -45,6 +46,7 @@ HELD = pa.schema([("doc_id", pa.string()), ("twin", pa.string()), ("rule", pa.st
 
 # Sorted 64-bit hashes: differences take two thirds of the space, and zstd finds nothing more.
 ENTRY_ENCODING: Final = {"hash": "DELTA_BINARY_PACKED", "key": "PLAIN", "ordinal": "PLAIN"}
+ENTRY_COMPRESSION: Final = {"hash": "none", "key": "zstd", "ordinal": "zstd"}
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class View:
     segments: tuple[str, ...]
     parts: tuple[tuple[str, int, int], ...]  # file, and the range of ordinals that it holds
     fingerprint: str
+    lines: tuple[str, str] | None = None  # the frozen table of recurring lines: file, sha256
 
     def probe(self, band: int, hashes: Array) -> Entries:
         """The entries of ``band`` whose hash is one of ``hashes`` (uint64, sorted, distinct), in no order."""
@@ -177,6 +180,7 @@ class NewRun:
     documents: tuple[tuple[Path, str, int, int], ...]  # file, sha256, range of ordinals
     bands: tuple[tuple[Path, str], ...]  # file, sha256
     held: tuple[Path, str]
+    lines: tuple[Path, str] | None = None  # the first run that has one freezes it
 
     @property
     def digest(self) -> str:
@@ -215,6 +219,7 @@ class Index:
             tuple(segment["id"] for segment in manifest["segments"] if segment["first"] < limit),
             tuple((part["path"], part["low"], part["high"]) for entry in before for part in entry["documents"]),
             digest([(entry["name"], entry["digest"]) for entry in before], manifest["removals"]),
+            (lines["path"], lines["sha256"]) if before and (lines := manifest.get("lines")) else None,
         )
 
     def holds(self, run: NewRun) -> bool:
@@ -256,6 +261,9 @@ class Index:
                 "held": {"path": held, "sha256": run.held[1]},
             }
         )
+        if run.lines and not manifest.get("lines"):
+            files.copy(run.lines[0], self.root / "lines.parquet")
+            manifest["lines"] = {"path": "lines.parquet", "sha256": run.lines[1]}
         manifest["segments"].append({"id": key, "level": 0, "first": run.first, "last": run.first + run.rows})
         self._write(self._merged(manifest))
 
@@ -374,7 +382,7 @@ def _renamed(path: str, key: str) -> str:
 
 def write_entries(path: Path, entries: Iterable[Entries]) -> str:
     """Write sorted entries, a batch at a time; returns the sha256 of the file."""
-    with files.parquet(path, ENTRY, compression_level=1, encoding=ENTRY_ENCODING) as (writer, out):
+    with files.parquet(path, ENTRY, compression=ENTRY_COMPRESSION, encoding=ENTRY_ENCODING) as (writer, out):
         for batch in entries:
             writer.write_table(batch.table(), row_group_size=_ROW_GROUP)
     return out.sha256

@@ -274,7 +274,7 @@ class Target:
         extra: Mapping[str, Any] | None = None,
         counts: Counts | None = None,
         tallies: Mapping[str, int] | None = None,
-        compression_level: int = 3,
+        compression: Mapping[str, str] | None = None,
         encoding: Mapping[str, str] | None = None,
     ) -> Iterator[tuple[Any, list[Receipt]]]:
         """Write a part row group by row group (``files.parquet``); after the block the list holds its receipt.
@@ -283,7 +283,7 @@ class Target:
         """
         done: list[Receipt] = []
         rows = _RowCount()
-        with files.parquet(self.folder.part(self.number), schema, compression_level=compression_level, encoding=encoding) as (
+        with files.parquet(self.folder.part(self.number), schema, compression=compression, encoding=encoding) as (
             writer,
             out,
         ):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lexmill.core.dedup.cluster import Array, components, star_edges
+from lexmill.core.dedup.cluster import Array, components, count_hot, distinct, sorted_order, star_edges
 
 # (hash, case key); the ordinal is the place in the list, shifted so that none is zero.
 ENTRIES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=40)
@@ -50,7 +50,7 @@ def test_edges_are_few_sorted_within_a_hash_and_never_between_two_cases(entries:
         assert hash_u == hash_v
         assert (key_u == key_v or 0 in (key_u, key_v)) is not bool(apart)
     # Whom the rules may merge at all is connected.
-    nodes, labels = components(edges[edges[:, 2] == 0, :2])
+    nodes, labels = components(*edges[edges[:, 2] == 0, :2].T)
     label = dict(zip(nodes.tolist(), labels.tolist(), strict=True))
     for i, (hash_, key) in enumerate(entries, 1):
         for j, (other_hash, other_key) in enumerate(entries[: i - 1], 1):
@@ -65,11 +65,28 @@ def test_edges_are_few_sorted_within_a_hash_and_never_between_two_cases(entries:
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 25), st.integers(0, 25)), max_size=40))
 def test_components_are_those_of_a_naive_walk(pairs: list[tuple[int, int]]) -> None:
-    wide = [(u << 40, v << 40) for u, v in pairs]  # ordinals do not fit 32 bits
-    nodes, labels = components(np.array(wide, np.int64).reshape(-1, 2))
+    wide = [(u * 99 - (1 << 40), v * 99 - (1 << 40)) for u, v in pairs]  # ordinals do not fit 32 bits
+    nodes, labels = components(*np.array(wide, np.int64).reshape(-1, 2).T)
     expected = {node: node for pair in wide for node in pair}
     for _ in expected:
         for u, v in wide:
             expected[u] = expected[v] = min(expected[u], expected[v])
     assert nodes.tolist() == sorted(expected)
     assert labels.tolist() == [expected[node] for node in nodes.tolist()]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=60))
+def test_sorting_is_what_numpy_makes_of_it(values: list[int]) -> None:
+    array = np.array(values, np.uint64)
+    order, found = sorted_order(array)
+    assert np.array_equal(order, np.argsort(array, kind="stable"))
+    assert np.array_equal(found, np.sort(array))
+    assert np.array_equal(distinct(array), np.unique(array))
+
+
+@pytest.mark.parametrize(
+    ("hashes", "most", "hot"), [([], 1, 0), ([7], 1, 0), ([7, 3, 7], 1, 1), ([1, 2, 1, 2, 3], 1, 2), ([1] * 5, 5, 0)]
+)
+def test_hot_buckets(hashes: list[int], most: int, hot: int) -> None:
+    assert count_hot(np.array(hashes, np.uint64), most) == hot

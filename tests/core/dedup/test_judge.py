@@ -434,7 +434,7 @@ def test_bands_bring_together_what_is_near(rules: DedupRules, docs: list[Doc]) -
     edges = [star_edges(exact_hashes(table["exact"]), keys, ordinals)]
     edges += [star_edges(hashes[long, band], keys[long], ordinals[long]) for band in range(BANDS)]
     proposed_edges = np.concatenate(edges)
-    nodes, labels = components(proposed_edges[proposed_edges[:, 2] == 0, :2])
+    nodes, labels = components(*proposed_edges[proposed_edges[:, 2] == 0, :2].T)
     proposed = table.take(pa.array(nodes)).set_column(1, "component", pa.array(labels))
     assert gone(judge(proposed, 0.8, rules)) == gone(judge(table, 0.8, rules))
 

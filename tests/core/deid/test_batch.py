@@ -90,6 +90,13 @@ def test_a_name_that_is_left_quarantines_the_document(strict: Detector, monkeypa
     assert (row["rule"], row["n_chars"]) == ("residual.name", len(ROWS[0]["text"]))
 
 
+def test_what_a_policy_keeps_is_no_residue(strict: Detector, spc: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = document(9, "统一社会信用代码91350100M000100Y43。")
+    assert deidentify(table(row), spc, None).kept["text"].to_pylist() == [row["text"]]
+    monkeypatch.setattr(strict, "detect", lambda *_: [])
+    assert deidentify(table(row), strict, None).ledger["rule"].to_pylist() == ["residual.identifier"]
+
+
 def test_an_identifier_that_is_left_quarantines_the_document(strict: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strict, "detect", lambda *_: [])
     rows = [document(6, "致电13800001111。"), document(7, "付款。", title="致电13800001111"), document(8, "付款13800001111元。")]

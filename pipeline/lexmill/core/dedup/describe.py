@@ -10,10 +10,12 @@ import pyarrow.compute as pc
 
 from lexmill.core.dedup.compare import comparison_copies
 from lexmill.core.dedup.identity import (
+    HEADING,
     NO_CASE,
     NO_DATE,
     NO_KEY,
     NO_TRIAL,
+    PREAMBLE,
     case_key,
     fold_title,
     preamble,
@@ -26,7 +28,7 @@ from lexmill.core.dedup.identity import (
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.dedup.signature import pack, signatures
 from lexmill.core.dedup.utf8 import Utf8, buffers, count_replacements
-from lexmill.schema import SIGNATURE
+from lexmill.schema import DOC_TYPES, SIGNATURE
 
 
 def exact_digests(copies: Utf8) -> pa.Array:
@@ -62,36 +64,41 @@ def _identities(table: pa.Table, meta: pa.Array, rules: DedupRules) -> dict[str,
     n = table.num_rows
     cases, same = np.full(n, NO_CASE, np.uint64), np.full(n, NO_KEY, np.uint64)
     trials = np.full(n, NO_TRIAL, np.int8)
-    titles: list[str | None] = [None] * n
-    versions: list[str | None] = [None] * n
+    titles, versions = np.full(n, None, object), np.full(n, None, object)
     options: list[list[int]] = [[]] * n
-    keys = np.full(n, NO_KEY, np.uint64)
-    doc_types = table["doc_type"].to_pylist()
-    splits = {doc_type: rules.splits(doc_type) for doc_type in set(doc_types)}
-    for row, doc_type in enumerate(doc_types):
-        if doc_type in ("judgment", "statute"):
-            about = meta[row].as_py()
-        if doc_type == "judgment":
-            # A number in other papers (an exam on a case, a contract in dispute) is cited, not their own.
-            case = case_key(about["case_number"], about["court"])
-            cases[row], trials[row] = case, trial(about)
-            if case != NO_CASE:
-                same[row] = same_paper(case, about, table["text"][row].as_py())
-        elif doc_type == "exam":
-            same[row], options[row] = same_item(table["text"][row].as_py(), table["segments"][row].as_py())
-        elif doc_type == "statute":
-            text = table["text"][row].as_py()
-            titles[row] = fold_title(about["statute_title"])
-            versions[row] = version(str(about["version_date"] or ""), preamble(text))[1]
-            same[row] = same_title(about)
-        if splits[doc_type]:
-            keys[row] = cases[row]
+    doc_types = np.array(table["doc_type"].to_pylist(), object)
+
+    def of(rows: Any, *fields: str) -> list[list[Any]]:
+        return [pc.struct_field(meta, field).take(rows).to_pylist() for field in fields]
+
+    def opening(rows: Any, length: int) -> list[str]:
+        return pc.utf8_slice_codeunits(table["text"].take(rows), 0, length).to_pylist()
+
+    rows = np.flatnonzero(doc_types == "judgment")
+    if rows.size:
+        # A number in other papers (an exam on a case, a contract in dispute) is cited, not their own.
+        numbers, courts, kinds, levels = of(rows, "case_number", "court", "document_kind", "trial_level")
+        found = [case_key(number, court) for number, court in zip(numbers, courts, strict=True)]
+        cases[rows], trials[rows] = found, [trial(level) for level in levels]
+        about = zip(found, kinds, levels, opening(rows, HEADING), strict=True)
+        same[rows] = [same_paper(*paper) for paper in about]
+    for row in np.flatnonzero(doc_types == "exam").tolist():
+        same[row], options[row] = same_item(table["text"][row].as_py(), table["segments"][row].as_py())
+    rows = np.flatnonzero(doc_types == "statute")
+    if rows.size:
+        printed, dates, jurisdictions = of(rows, "statute_title", "version_date", "jurisdiction")
+        folded = [fold_title(title) for title in comparison_copies(pa.array(printed, pa.string()).fill_null("")).to_pylist()]
+        titles[rows] = folded
+        same[rows] = [same_title(*law) for law in zip(jurisdictions, folded, strict=True)]
+        dated = zip(dates, opening(rows, PREAMBLE), strict=True)
+        versions[rows] = [version(str(date or ""), preamble(text))[1] for date, text in dated]
+    splits = [doc_type for doc_type in DOC_TYPES if rules.splits(doc_type)]
     return {
         "case_key": cases,
         "trial": trials,
         "title": pa.array(titles, pa.string()),
         "version": pa.array(versions, pa.string()),
-        "key": keys,
+        "key": np.where(np.isin(doc_types.astype(str), splits), cases, np.uint64(NO_KEY)),
         "same": same,
         "options": pa.array(options, pa.list_(pa.uint64())),
     }

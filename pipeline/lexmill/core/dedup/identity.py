@@ -29,7 +29,8 @@ _ITEM_NUMBER = re.compile(
 _OPTION = re.compile(r"(?:\A|(?<=\s))[（(]?\s?[A-HＡ-Ｈ]\s?[.．、:：,，)）]")
 _NOT_WORDS = re.compile(r"[\W_]+")
 _FIRST_ARTICLE = re.compile(r"^[ \t#*\u3000]*第\s*(?:一|1)\s*[条條]", re.MULTILINE)
-_PREAMBLE: Final = 3000
+PREAMBLE: Final = 3000
+HEADING: Final = 300
 _FIGURES: Final = 400
 # Shorter stems (下列说法正确的是) name no item by themselves.
 _STEM = 12
@@ -58,23 +59,23 @@ def case_key(number: str | None, court: str | None = None) -> int:
     return hash64(key)
 
 
-def fold_title(title: str | None) -> str:
-    """A statute's title by its words alone, without the name of the state; ``NO_TITLE`` where there is none."""
-    words = _NOT_WORDS.sub("", comparison_copy(title or ""))
+def fold_title(title: str) -> str:
+    """The comparison copy of a statute's title by its words alone, without the name of the state; ``NO_TITLE`` of nothing."""
+    words = _NOT_WORDS.sub("", title)
     return words.removeprefix("中华人民共和国") or NO_TITLE
 
 
-def trial(meta: Mapping[str, Any]) -> int:
+def trial(level: str | None) -> int:
     """The trial level as a number from 1; ``NO_TRIAL`` where it is not known or no instance."""
-    level = meta["trial_level"]
     return TRIALS.index(level) + 1 if level in TRIALS else NO_TRIAL
 
 
-def same_paper(case: int, meta: Mapping[str, Any], text: str) -> int:
-    """The key of one paper of one case: number (with 之一), kind, trial level, 补正 or not; ``NO_KEY`` without a number."""
-    if case == NO_CASE:
-        return NO_KEY
-    return hash64(case, meta["document_kind"], meta["trial_level"], "补正" in text[:300])
+def same_paper(case: int, kind: str | None, level: str | None, opening: str) -> int:
+    """The key of one paper of one case: number (with 之一), kind, trial level, 补正 or not; ``NO_KEY`` without a number.
+
+    ``opening`` is the first ``HEADING`` characters of the text.
+    """
+    return hash64(case, kind, level, "补正" in opening) if case != NO_CASE else NO_KEY
 
 
 def same_item(text: str, segments: Iterable[Mapping[str, Any]] | None) -> tuple[int, list[int]]:
@@ -101,15 +102,14 @@ def version(date: str | None, preamble: str) -> tuple[str, str]:
 
 
 def preamble(text: str) -> str:
-    """What stands above the first article of a statute, at most 3,000 characters."""
-    article = _FIRST_ARTICLE.search(text, 0, _PREAMBLE)
-    return text[: article.start() if article else _PREAMBLE]
+    """What stands above the first article of a statute, of the first ``PREAMBLE`` characters of its text."""
+    article = _FIRST_ARTICLE.search(text)
+    return text[: article.start() if article else PREAMBLE]
 
 
-def same_title(meta: Mapping[str, Any]) -> int:
-    """The key of a statute whatever its version: jurisdiction and title; ``NO_KEY`` without a title."""
-    title = fold_title(meta["statute_title"])
-    return hash64(meta["jurisdiction"], title) if title else NO_KEY
+def same_title(jurisdiction: str | None, title: str) -> int:
+    """The key of a statute whatever its version: jurisdiction and folded title; ``NO_KEY`` without a title."""
+    return hash64(jurisdiction, title) if title else NO_KEY
 
 
 def _words(text: str) -> str:

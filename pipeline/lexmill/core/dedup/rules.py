@@ -1,12 +1,15 @@
 """The rules of deduplication: guards that keep look-alikes apart, each with pairs that prove it."""
 
 import datetime
+import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from lexmill.config import DocType
+from lexmill.core.dedup.compare import comparison_copy
 from lexmill.core.dedup.identity import NO_CASE, NO_TITLE, NO_TRIAL, NO_VERSION, TRIALS, case_key, fold_title, version
 from lexmill.core.rulebook import Fault, Rule, Rulebook
 
@@ -14,6 +17,20 @@ Pairs = Annotated[
     tuple[Annotated[tuple[str, str], Field(strict=False)], ...],
     Field(strict=False, min_length=1),
 ]
+
+Lines = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+
+
+def _compilable(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_compilable)]
+_compiled = cache(re.compile)
 
 Identity = Literal["case_number", "trial_level", "version_date", "title"]
 Value = int | str | tuple[str, str]
@@ -62,7 +79,7 @@ class Guard(Rule):
         if self.identity == "case_number":
             return case_key(printed)
         if self.identity == "title":
-            return fold_title(printed)
+            return fold_title(comparison_copy(printed))
         if self.identity == "trial_level":
             return TRIALS.index(printed) + 1 if printed else NO_TRIAL
         return version(datetime.date.fromisoformat(printed).isoformat(), printed) if printed else NO_VERSION
@@ -84,10 +101,31 @@ class Guard(Rule):
         return True
 
 
+class LineRule(Rule):
+    """Lines of ``min_chars`` or more, in segments of ``kinds``, that are furniture where ``min_docs`` documents have them.
+
+    ``protect`` is searched in a line and keeps it whatever its frequency. ``drop`` and ``keep`` prove the rule: lines that count,
+    and lines that never do.
+    """
+
+    doc_types: Annotated[tuple[DocType, ...], Field(strict=False, min_length=1)]
+    kinds: Lines
+    min_docs: Annotated[int, Field(ge=2)]
+    min_chars: Annotated[int, Field(ge=1)]
+    protect: Pattern
+    drop: Lines
+    keep: Lines
+
+    def counts(self, line: str) -> bool:
+        """Whether a line may be furniture."""
+        return len(line.strip()) >= self.min_chars and not _compiled(self.protect).search(line)
+
+
 class DedupRules(Rulebook):
-    """All rules of the dedup family; of one identity a document type has at most one guard."""
+    """All rules of the dedup family; of one identity a document type has at most one guard, and one rule for its lines."""
 
     guard: tuple[Guard, ...] = ()
+    lines: tuple[LineRule, ...] = ()
 
     def guards(self, doc_type: str) -> Sequence[Guard]:
         """The guards of one document type, in the order of the files."""
@@ -98,7 +136,7 @@ class DedupRules(Rulebook):
         return any(guard.identity == "case_number" for guard in self.guards(doc_type))
 
     def faults(self) -> list[Fault]:
-        """Try every guard on its own pairs, and see that no document type has two guards of one identity."""
+        """Try every rule on its own examples, and see that no document type has two rules for one thing."""
         faults = []
         guarded: dict[tuple[str, str], str] = {}
         for guard in self.guard:
@@ -122,4 +160,18 @@ class DedupRules(Rulebook):
                         faults.append(
                             Fault(guard.id, f"{field}, pair {number}: the guard {does} this pair; mend the pair or move it")
                         )
+        lined: dict[str, str] = {}
+        for rule in self.lines:
+            for doc_type in rule.doc_types:
+                first = lined.setdefault(doc_type, rule.id)
+                if first != rule.id:
+                    faults.append(Fault(rule.id, f"doc_types: {first} is about the lines of a {doc_type} already"))
+            for field, lines, expected in (("drop", rule.drop, True), ("keep", rule.keep, False)):
+                faults += [
+                    Fault(
+                        rule.id, f"{field}, line {number}: the rule {'drops' if not expected else 'keeps'} it; mend it or move it"
+                    )
+                    for number, line in enumerate(lines, 1)
+                    if rule.counts(line) is not expected
+                ]
         return faults

@@ -76,7 +76,7 @@ def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], 
     }
     if residual.has_name(sorted(names), [part.text for part in masked]):
         raise DocumentError("residual.name")
-    if any(residual.find_valid_identifiers(part.text) for part in masked):
+    if any(item.kind in detector.policy.mask for part in masked for item in residual.find_valid_identifiers(part.text)):
         raise DocumentError("residual.identifier")
     text, title, *rest = masked
     document = {name: row[name] for name in ("doc_id", "source", "doc_type", "family_id", "family_size")}

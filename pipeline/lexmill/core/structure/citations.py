@@ -137,7 +137,9 @@ class CitationFinder:
                 continue
             title, law = short.get(fold(anchor.title), (anchor.title, anchor.law))
             if anchor.title == "":
-                if not citations:
+                # 该条例 is no 法: what it stands for was not found.
+                kind = text[anchor.start + 1 : anchor.end]
+                if not citations or not citations[-1].law.rstrip("典）（一二三四五").endswith(kind.rstrip("典")):
                     continue
                 title, law = citations[-1].law, self._laws.by_id.get(citations[-1].law_id or "")
             found = self._at(text, anchor, title, law)
@@ -198,6 +200,7 @@ class CitationFinder:
         known = law or self._laws.by_title.get("TW" if taiwan else "CN", {}).get(folded) or self._laws.by_number.get(folded)
         is_number = bool(_NUMBER.fullmatch(anchor.title))
         is_placeholder = not anchor.is_bare and bool(_PLACEHOLDER_TITLE.search(title)) and bool(_LAW.search(title))
+        is_placeholder = is_placeholder and not _PRIVATE.search(title)
         before = text[max(0, anchor.start - 8) : anchor.start]
         if anchor.is_bare:
             following = text[anchor.end : anchor.end + 1]

@@ -79,6 +79,11 @@ def _own_text(lines: Sequence[Line]) -> int:
     own = firsts[-1] if firsts else article
     while own > 0 and (opener := lines[own - 1].opener) and (opener.rule_id.endswith("_first") or opener.kind == "数"):
         own -= 1
+    # 第六编 right above 第一章 is no table of contents.
+    above = lines[own - 1].opener if own > 0 else None
+    below = lines[own].opener if own < len(lines) else None
+    if above and below and above.kind in _DIVISIONS and above.level < below.level:
+        own -= 1
     return own
 
 
@@ -98,7 +103,7 @@ def cut_statute(text: str, lines: Sequence[Line]) -> list[Cut]:
     cuts = [Cut(0, "首部", _STRONG)]
     own = _own_text(lines)
     if own == len(lines):
-        return cuts + _cut_numbered(lines)
+        return cuts + _cut_numbered(text, lines)
     divisions: dict[str, str] = {}
     above = article = clause = ""
     paragraph = 0
@@ -128,7 +133,8 @@ def cut_statute(text: str, lines: Sequence[Line]) -> list[Cut]:
             cuts.append(Cut(start, kind, opener.confidence, above[:-1]))
         elif kind in ("附录", "理由"):
             article = ""
-            cuts.append(Cut(start, kind, opener.confidence))
+            if cuts[-1].kind != kind:
+                cuts.append(Cut(start, kind, opener.confidence))
         elif article:
             numbers = values(words)
             if paragraph == 1 and clause == article:
@@ -138,24 +144,29 @@ def cut_statute(text: str, lines: Sequence[Line]) -> list[Cut]:
     return cuts
 
 
-def _cut_numbered(lines: Sequence[Line]) -> list[Cut]:
+def _cut_numbered(text: str, lines: Sequence[Line]) -> list[Cut]:
     """A decision or reply without articles, in steps 一、 （一） 1."""
     steps = _Steps(0)
-    cuts = []
+    cuts: list[Cut] = []
     top = next((line.opener.level for line in lines if line.opener and line.opener.kind == "数"), None)
-    begun = False
-    for line in lines:
+    clause = ""
+    paragraph = 1
+    for i, line in enumerate(lines):
         opener = line.opener
-        if not opener:
-            continue
-        if opener.kind == "附录":
+        if opener is None:
+            end = lines[i + 1].before if i + 1 < len(lines) else len(text)
+            if clause and _is_finished(text, line.before) and _is_finished(text, end):
+                paragraph += 1
+                cuts.append(Cut(line.start, "款", _GUESS, f"{clause}/款{paragraph}"))
+        elif opener.kind == "附录":
             cuts.append(Cut(line.start, "附录", opener.confidence))
             break
-        begun = begun or opener.level == top
-        if begun and opener.kind in ("数", "项", "目"):
+        elif (clause or opener.level == top) and opener.kind in ("数", "项", "目"):
             numbers = values(line.words)
             kind, path, due = steps.take(opener.level, numbers[0] if numbers else 0)
             cuts.append(Cut(line.start, kind, _LIKELY if due else _GUESS, path))
+            if opener.level == top:
+                clause, paragraph = path, 1
     return cuts
 
 

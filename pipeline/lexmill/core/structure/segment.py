@@ -27,6 +27,8 @@ _GUESS = 0.3
 _LIKELY = 0.8
 # Cues as sure as this outrank weaker ones for the same place.
 _STRONG = 0.9
+# Headings that databases and published cases print above the parts.
+_PRINTED = "judgment.line_"
 # Facts of a judgment: who claims, who answers, what the court found.
 _FACTS = ("诉称", "辩称", "查明")
 
@@ -86,10 +88,12 @@ def _basis(text: str, marks: Marks, start: int, order: int) -> Mark | None:
 
 
 def _facts(marks: Marks, start: int, end: int) -> list[Cut]:
-    """Who claims, who answers and what the court found; weak signs of an answer do not interrupt a finding (被告人供认不讳)."""
+    """Who claims, who answers and what the court found; weak signs of others do not interrupt a finding (供认不讳)."""
     cuts: list[Cut] = []
     for mark in marks.all(_FACTS, start, end):
-        if not (cuts and cuts[-1].kind == "查明" and mark.kind == "辩称" and mark.confidence < _STRONG):
+        if cuts and cuts[-1].start == mark.start and cuts[-1].confidence > mark.confidence:
+            continue
+        if not (cuts and cuts[-1].kind == "查明" and mark.kind != "查明" and mark.confidence < _STRONG):
             cuts.append(_cut(mark))
     return _joined(cuts)
 
@@ -104,7 +108,8 @@ def _head(text: str, marks: Marks, end: int) -> list[Cut]:
     party = marks.first("当事人", 0, head_end)
     history = marks.first("经过", party.start if party else 0, head_end)
 
-    headed = party or history or heard
+    first = marks.all(_FACTS, 0, head_end + 1)
+    headed = party or history or heard or (first and first[0].rule_id.startswith(_PRINTED))
     cuts = [Cut(0, "首部", _STRONG) if headed else Cut(0, "查明", _GUESS)]
     cuts += [_cut(party)] if party else []
     cuts += [_cut(history, "审理经过" if party else "首部")] if history else []
@@ -126,12 +131,27 @@ def _order_first(marks: Marks, order: Mark, end: int) -> list[Cut]:
     return _joined(sorted([*cuts, *(_cut(mark, _TAIWAN_PARTS.get(mark.kind)) for mark in (signature, appendix) if mark)]))
 
 
+def _as_printed(marks: Marks, end: int) -> list[Cut]:
+    """A published case that tells the result before the reasons: its own headings are the cuts."""
+    printed = [mark for mark in marks.all(marks.kinds, 0, end) if mark.rule_id.startswith(_PRINTED)]
+    kinds = [mark.kind for mark in printed]
+    if "主文" not in kinds or "理由" not in kinds[kinds.index("主文") :]:
+        return []
+    return _joined([Cut(0, "首部", _STRONG), *(_cut(mark, "审理经过" if mark.kind == "经过" else None) for mark in printed)])
+
+
 def _judgment(text: str, rules: SegmentRules) -> list[Cut]:
     marks = rules.marks(text, "judgment")
     end = len(text)
     order_first = marks.first("主文段", 0, end)
     if order_first:
         return _order_first(marks, order_first, end)
+    opinion = marks.first("意见书", 0, end)
+    if opinion:
+        appendix = marks.last("附录", opinion.start, end)
+        return [Cut(0, "首部", _STRONG), _cut(opinion, "理由"), *([_cut(appendix)] if appendix else [])]
+    if printed := _as_printed(marks, end):
+        return printed
     order = marks.last("主文", 0, end)
     signature = marks.first("落款", order.start if order else end // 2, end)
     closing = marks.first("尾部", order.start, signature.start if signature else end) if order else None
@@ -148,26 +168,31 @@ def _judgment(text: str, rules: SegmentRules) -> list[Cut]:
 
 def _contract(text: str, rules: SegmentRules) -> list[Cut]:
     marks = rules.marks(text, "contract")
-    clauses = marks.all(("编", "章", "节", "条款"), 0, len(text))
-    cuts = cut_clauses(text, clauses)
-    # An annex counts its clauses anew.
-    appendix = next((mark for mark in marks.all(("附录",), 0, len(text)) if _is_after(marks, mark, cuts)), None)
-    end = appendix.start if appendix else len(text)
-    cuts = [cut for cut in cuts if cut.start < end]
-    body = cuts[-1].start if cuts else min(len(text) // 2, end)
-    signature = marks.first("签署", body, end)
-    if signature is None and appendix:
-        signature = marks.first("签署", end, len(text))
-        appendix = marks.first("附录", signature.start, len(text)) if signature else appendix
-    return [Cut(0, "首部", _STRONG), *cuts, *(_cut(mark) for mark in (signature, appendix) if mark)]
+    clauses = cut_clauses(text, marks.all(("编", "章", "节", "条款"), 0, len(text)))
+    cuts = [Cut(0, "首部", _STRONG)]
+    for i, clause in enumerate(clauses):
+        if cuts[-1].kind == "附录" and (clause.confidence < _LIKELY or not clause.path.startswith("条") or "/" in clause.path):
+            # An annex counts its clauses anew; clauses that go on counting are those of the text.
+            continue
+        cuts.append(clause)
+        following = clauses[i + 1].start if i + 1 < len(clauses) else len(text)
+        cuts += _signed(marks, clause.start, following, is_last=i + 1 == len(clauses))
+    if not clauses:
+        cuts += _signed(marks, len(text) // 2, len(text), is_last=True) or _signed(marks, 1, len(text), is_last=False)
+    return _joined_ends(cuts)
 
 
-def _is_after(marks: Marks, appendix: Mark, cuts: Sequence[Cut]) -> bool:
-    """Whether ``appendix`` follows the signatures, or the last clause."""
-    if not cuts or appendix.start < cuts[0].start:
-        return False
-    last = max((cut.start for cut in cuts if cut.start < appendix.start), default=0)
-    return cuts[-1].start == last or marks.first("签署", last, appendix.start) is not None
+def _signed(marks: Marks, start: int, end: int, *, is_last: bool) -> list[Cut]:
+    """The signature page between ``start`` and ``end``, and what is annexed to it; between clauses only where it is sure."""
+    signatures = marks.all(("签署",), start, end)
+    signature = next((mark for mark in signatures if is_last or mark.confidence >= _STRONG), None)
+    appendix = marks.first("附录", signature.start if signature else start, end) if signature or is_last else None
+    return [_cut(mark) for mark in (signature, appendix) if mark]
+
+
+def _joined_ends(cuts: Sequence[Cut]) -> list[Cut]:
+    """``cuts`` without a signature page or annex that only goes on."""
+    return [cut for i, cut in enumerate(cuts) if i == 0 or cut.kind not in ("签署", "附录") or cuts[i - 1].kind != cut.kind]
 
 
 def _statute(text: str, rules: SegmentRules) -> list[Cut]:
@@ -180,6 +205,16 @@ def _exam(text: str, rules: SegmentRules) -> list[Cut]:
     if text.isspace():
         return [Cut(0, "题干", _GUESS, "题1")]
     begin = len(text) - len(text.lstrip())
+    essays = [(mark, numbers[0]) for mark, numbers in found if mark.kind == "题干论"]
+    found = [item for item in found if item[0].kind != "题干论"]
+    if len(essays) > 1 and not any(mark.kind in ("选项", "答案") for mark, _ in found):
+        due = [mark for mark, number in essays if number == 1][:1]
+        for mark, number in essays:
+            if due and mark.start > due[-1].start and number == len(due) + 1:
+                due.append(mark)
+        if len(due) > 1:
+            stems = [Cut(mark.start, "题干", mark.confidence, f"题{number}") for number, mark in enumerate(due, 1)]
+            return [*([Cut(0, "首部", _LIKELY)] if due[0].start > begin else []), *stems]
     numbered = [mark.start for mark, numbers in found if mark.kind.startswith("题干") and numbers == (1,)]
     if numbered and numbered[0] > begin:
         # What stands above question 1 is the heading of the paper; without a question 2 the number counts something else.
