@@ -874,6 +874,21 @@ def edited_copy(document: Document, rng: random.Random) -> Document:
     return replace(document, record={**document.record, "text": "".join(characters)})
 
 
+def reworked(item: Document) -> Document:
+    """A benchmark's item as question banks pass it on: options in another order, numbered, a character mistyped, no reasons."""
+    question, options = item.record["question"], [option[3:] for option in item.record["options"].split("\n")]
+    at = len(question) // 2
+    order = [2, 0, 3, 1]
+    key = order.index("ABCD".index(item.record["answer"][-1]))
+    record = {
+        "question": f"{question[:at]}是{question[at + 1 :]}",
+        "options": "\n".join(f"（{letter}）{options[old]}" for letter, old in zip("ABCD", order, strict=True)),
+        "answer": f"答案：{'ABCD'[key]}",
+        "explanation": "",
+    }
+    return replace(item, record=record)
+
+
 LOOPS = ("的" * 900, "判决如下：" * 160, "哈哈哈哈呵呵" * 90, "请登录后查看全文。" * 110)
 
 
@@ -1117,7 +1132,7 @@ def _place_exams(shelf: Shelf, truth: Truth, templates: Templates, scale: int) -
     rows = [{"id": f"bench-{at:03}", **document.record} for at, document in enumerate(benchmark, 1)]
     shelf.files["benchmark.jsonl"] = _json_lines(rows)
     first, second = documents[0::2], documents[1::2]
-    copies, leaked = first[: 3 * scale], benchmark[:3]
+    copies, leaked = first[: 3 * scale], [*benchmark[:3], *map(reworked, benchmark[3:6])]
     refs = shelf.records("exams/bank-a", "json", first)
     others = shelf.records("exams/bank-b", "json", [*copies, *leaked, *second])
     truth.exact += list(zip(others[: len(copies)], refs[: len(copies)], strict=True))

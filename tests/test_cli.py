@@ -49,7 +49,7 @@ def masked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, *options
 def test_version_and_help(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert lexmill(monkeypatch, "--version") == 0
     assert capsys.readouterr().out.startswith("lexmill 0.")
-    for command in ("run", "status", "trace", "sources", "extract", "segment", "mask"):
+    for command in ("run", "status", "trace", "sources", "extract", "segment", "benchmark-index", "decode", "tokens", "mask"):
         assert lexmill(monkeypatch, command, "--help") == 0
         assert "Example:" in capsys.readouterr().out
 
@@ -69,7 +69,7 @@ def test_a_missing_run_file_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 def test_rules_check_proves_the_shipped_rules(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert lexmill(monkeypatch, "rules", "check") == 0
     out = capsys.readouterr().out
-    assert all(f"{family}: " in out for family in ("ingest", "segment", "dedup", "deid", "quality"))
+    assert all(f"{family}: " in out for family in ("ingest", "segment", "dedup", "contamination", "deid", "quality"))
 
 
 def test_rules_check_says_what_an_overlay_changes(
@@ -114,7 +114,7 @@ def test_segment_shows_parts_and_citations(
 def test_extract_of_nothing_exits_3(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "x.png").write_bytes(b"\x89PNG")
     assert lexmill(monkeypatch, "extract", str(tmp_path / "x.png")) == 3
-    assert json.loads(capsys.readouterr().out) == {"record_id": None, "problem": "ingest.unknown_format"}
+    assert json.loads(capsys.readouterr().out) == {"record_id": None, "problem": "ingest.needs_ocr"}
     assert lexmill(monkeypatch, "extract", str(tmp_path / "none.txt")) == 3
 
 

@@ -40,7 +40,7 @@ def keys(model: type[BaseModel], prefix: str = "") -> set[str]:
     for name, field in model.model_fields.items():
         at = f"{prefix}{name}"
         inner: type[BaseModel] | None = {"source": Source, "fields": Fields, "card": Card}.get(name)  # type: ignore[assignment]
-        if inner is None and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             inner = field.annotation
         found |= keys(inner, f"{at}.") if inner else {at}
     return found
@@ -50,7 +50,7 @@ def keys_of(data: Any, prefix: str = "") -> set[str]:
     found: set[str] = set()
     for name, value in data.items():
         value = value[0] if name == "source" else value
-        found |= keys_of(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}"}
+        found |= keys_of(value, f"{prefix}{name}.") if isinstance(value, dict) and value else {f"{prefix}{name}"}
     return found
 
 
@@ -62,7 +62,7 @@ def test_the_example_names_every_key_and_loads() -> None:
 
 def test_the_examples_values_are_the_defaults(tmp_path: Path) -> None:
     shown, default = load(EXAMPLE), load(write(tmp_path, MINIMAL))
-    for section in ("run", "rules", "ingest", "dedup", "deidentify", "filter", "tokenize", "cluster"):
+    for section in ("run", "rules", "ingest", "dedup", "deidentify", "filter", "tokenize", "mix", "cluster"):
         assert getattr(shown, section) == getattr(default, section), section
 
 

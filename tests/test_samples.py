@@ -365,10 +365,22 @@ def test_junk_is_of_all_kinds(texts: dict[tuple[str, str | None], str], files: d
 
 def test_benchmark_items_stand_in_the_exam_source_and_the_benchmark_is_none(files: dict[str, bytes], truth: Truth) -> None:
     items = _records("benchmark.jsonl", files["benchmark.jsonl"])
-    assert len(truth["benchmark"]) == 3
-    for entry in truth["benchmark"]:
+    assert len(truth["benchmark"]) == 6
+    for number, entry in enumerate(truth["benchmark"]):
         path = entry["ref"]["path"]
-        assert _records(path, files[path])[entry["ref"]["record"]] == items[entry["item"]]
+        given, item = _records(path, files[path])[entry["ref"]["record"]], items[entry["item"]]
+        if number < 3:
+            assert given == item
+            continue
+        # One character of the question is another, and the options stand in another order.
+        question, key = (
+            item.split("\nA. ")[0],
+            [line[3:] for line in item.split("\n") if line[:3] in ("A. ", "B. ", "C. ", "D. ")],
+        )
+        assert sum(a != b for a, b in zip(question, given, strict=False)) == 1
+        options = [line[3:] for line in given.split("\n") if line.startswith("（")]
+        assert options != key
+        assert sorted(options) == sorted(key)
     assert all(not Path("benchmark.jsonl").match(path) for source in load(SAMPLES / "demo.toml").source for path in source.paths)
 
 

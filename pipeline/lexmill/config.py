@@ -14,7 +14,23 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,6
 DocType = Literal["judgment", "contract", "exam", "qa", "statute"]
 SourceType = Literal[DocType, "auto"]
 Format = Literal[
-    "7z", "arrow", "csv", "doc", "docx", "html", "json", "jsonl", "md", "parquet", "pdf", "sqlite", "tar", "tsv", "txt", "zip"
+    "7z",
+    "arrow",
+    "csv",
+    "doc",
+    "docx",
+    "html",
+    "json",
+    "jsonl",
+    "md",
+    "parquet",
+    "pdf",
+    "sqlite",
+    "tar",
+    "tsv",
+    "txt",
+    "xlsx",
+    "zip",
 ]
 
 
@@ -122,6 +138,26 @@ class Dedup(_Section):
         return self
 
 
+class BenchmarkFields(_Section):
+    """Which fields of a benchmark's records hold what, for layouts that are not recognised."""
+
+    stem: str | None = None
+    options: tuple[str, ...] = ()
+    passage: str | None = None
+
+    _options = field_validator("options", mode="before")(_tuple)
+
+
+class Decontaminate(_Section):
+    """Which benchmarks the release is to be clean of, and whether a document that holds an item goes or the item alone."""
+
+    benchmarks: tuple[str, ...] = ()
+    action: Literal["drop", "cut"] = "drop"
+    fields: BenchmarkFields = BenchmarkFields()
+
+    _benchmarks = field_validator("benchmarks", mode="before")(_tuple)
+
+
 class Deidentify(_Section):
     """Which policy masks, and how much residue stops a release."""
 
@@ -135,12 +171,13 @@ class Deidentify(_Section):
 
 
 class Filter(_Section):
-    """Rules per document type, and the quality classifier; ``force`` names rules that act without a measured false-drop rate."""
+    """Rules per document type, and the quality classifier; ``force``: rules that act unmeasured; ``sections``: what is cut."""
 
     enabled: bool = True
     force: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
 
-    _force = field_validator("force", mode="before")(_tuple)
+    _lists = field_validator("force", "sections", mode="before")(_tuple)
 
 
 class Review(_Section):
@@ -192,6 +229,25 @@ class Tokenize(_Section):
         return self
 
 
+class Mix(_Section):
+    """How often the documents of each source and type are written. Keys are ``source/type``; either may be ``*``."""
+
+    epochs: dict[str, Annotated[float, Field(ge=0, le=1000, strict=False)]] = {}
+    weights: dict[str, Annotated[float, Field(ge=0, strict=False)]] = {}
+    max_epochs: Annotated[float, Field(gt=0, le=1000)] = 4.0
+    tokens: Annotated[int, Field(ge=0)] = 0
+    caps: dict[str, Annotated[int, Field(ge=0)]] = {}
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "Mix":
+        if self.epochs and self.weights:
+            raise ValueError("give `epochs` or `weights`: a weight says how many epochs there are")
+        for key in (*self.epochs, *self.weights, *self.caps):
+            if key.count("/") != 1 or not all(key.split("/")):
+                raise ValueError(f"{key!r} names no source and type; write such as 'qa-site/qa', 'qa-site/*' or '*/qa'")
+        return self
+
+
 class Nightly(_Section):
     """What a night does with files that are gone, and how long data is kept."""
 
@@ -220,10 +276,12 @@ class Config(_Section):
     source: Annotated[tuple[Source, ...], Field(min_length=1)]
     ingest: Ingest = Ingest()
     dedup: Dedup = Dedup()
+    decontaminate: Decontaminate = Decontaminate()
     deidentify: Deidentify = Deidentify()
     filter: Filter = Filter()
     review: Review = Review()
     tokenize: Tokenize = Tokenize()
+    mix: Mix = Mix()
     nightly: Nightly = Nightly()
     cluster: Cluster = Cluster()
     path: Path

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from lexmill.core.contamination.rules import ContaminationRules
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.deid.rules import DeidRules
 from lexmill.core.ingest.rules import IngestRules
@@ -22,6 +23,7 @@ FAMILIES: dict[str, type[Rulebook]] = {
     "ingest": IngestRules,
     "segment": SegmentRules,
     "dedup": DedupRules,
+    "contamination": ContaminationRules,
     "deid": DeidRules,
     "quality": QualityRules,
     "statutes": StatuteTables,

@@ -83,7 +83,7 @@ def write_parts(path: Path, folder: StageFolder, megabytes: float, part_megabyte
 
 def shard_of(number: int, of: int) -> Shard:
     """One of ``of`` equal ranges of hashes."""
-    return Shard(SEQ_LEN, number, of, (((number << 64) // of, ((number + 1) << 64) // of - 1),), 0, True)
+    return Shard(SEQ_LEN, number, of, (((number << 64) // of, ((number + 1) << 64) // of - 1),), 0, (), True)
 
 
 def measure(path: Path, backend: Any, megabytes: float, part_megabytes: float, shards: int) -> dict[str, Any]:

@@ -318,8 +318,8 @@ def compare(folder: Path, world: World, releases: Releases) -> int:
     nightly_set, one_set = (
         {(*key, tokens) for key, identity in zip(order, ids, strict=True) if (tokens := found.get(low63(identity)))}
         for found, ids in (
-            (by_nights, [doc_id("q", name, "", record) for name, record in order]),
-            (by_one, [doc_id("q", "all.jsonl", "", f"{name}:{record}") for name, record in order]),
+            (by_nights, [doc_id("q", name, "", record, "") for name, record in order]),
+            (by_one, [doc_id("q", "all.jsonl", "", f"{name}:{record}", "") for name, record in order]),
         )
     )
     strange = len(by_nights) - len(nightly_set)

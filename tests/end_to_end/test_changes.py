@@ -46,7 +46,7 @@ def test_a_changed_rule_runs_its_stage_and_what_follows(tmp_path: Path, copied: 
     assert result["rules"]["filter"]["drop:quality.only_long"] > 10
     assert changed_stages(reference.digests, digests(copied)) == {"filter", "tokenize"}
     after = stamps(copied)
-    kept = {path for path in before if path.split("/")[2] in ("ingest", "dedup", "deidentify")}
+    kept = {path for path in before if path.split("/")[2] in ("ingest", "dedup", "decontaminate", "deidentify")}
     assert {path: after[path] for path in kept} == {path: before[path] for path in kept}
     # and back again: the same bytes as before
     copied.run()

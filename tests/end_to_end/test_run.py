@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.smoke
 def test_every_stage_balances(reference: Reference) -> None:
     stages = reference.balance["stages"]
-    assert [row["stage"] for row in stages] == ["ingest", "dedup", "deidentify", "filter", "tokenize"]
+    assert [row["stage"] for row in stages] == ["ingest", "dedup", "decontaminate", "deidentify", "filter", "tokenize"]
     for row in stages:
         assert row["in"]["docs"] == row["out"]["docs"] + row["drop"]["docs"] + row["quarantine"]["docs"]
         for unit in ("chars", "bytes"):

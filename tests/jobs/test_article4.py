@@ -2,7 +2,7 @@
 
 import pyarrow.parquet as pq
 
-from lexmill.jobs import dedup, deidentify, ingest
+from lexmill.jobs import decontaminate, dedup, deidentify, ingest
 from tests.core.deid.test_article4 import DIVORCE
 from tests.jobs.conftest import MakeJob
 
@@ -14,7 +14,7 @@ def test_the_run_file_decides(make_job: MakeJob) -> None:
     kept = {}
     for name, setting in (("on", "run='main'"), ("off", "deidentify.article_4=false")):
         job = make_job(name, records, setting, doc_type="judgment")
-        manifest = deidentify.run(job, dedup.run(job, ingest.run(job)))
+        manifest = deidentify.run(job, decontaminate.run(job, dedup.run(job, ingest.run(job))))
         kept[name] = pq.read_table(job.workspace.stage("deidentify").part(0)).num_rows
         dropped = manifest["counts"].get("drop", {}).get("q/judgment", {})
         assert dropped.get("docs", 0) == len(records) - kept[name]

@@ -74,7 +74,7 @@ class Site:
 
 
 def ident(name: str, record: int) -> str:
-    return doc_id("q", name, "", str(record))
+    return doc_id("q", name, "", str(record), "")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ PRICES = Path(__file__).parents[2] / "prices.example.toml"
 
 
 def piece(source: str, part: int, size: int) -> Piece:
-    return Piece(part, source, f"{part}", f"/{part}", size, "", "jsonl", "", 0, size, part, "")
+    return Piece(part, source, f"{part}", f"/{part}", size, "", "jsonl", "", 0, size, False, part, "")
 
 
 def test_every_source_is_sampled_by_its_share_and_the_same_each_time() -> None:

@@ -10,7 +10,7 @@ import tldextract
 
 from lexmill.core.deid.detector import Detector
 from lexmill.errors import ConfigError, GateError, StoppedError
-from lexmill.jobs import dedup, deidentify, ingest
+from lexmill.jobs import decontaminate, dedup, deidentify, ingest
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from tests.jobs.conftest import MakeJob
 
@@ -68,13 +68,13 @@ def test_they_are_masked_to_the_end_and_their_code_counts(make_job: MakeJob, tmp
         {"id": "1", "question": "合同上盖的是印鉴BCDE，有效吗？", "answer": "写信给 mail+tag!x@example.com ，印鉴BCDE也要核对。"}
     ]
     job = make_job("a", records, chosen)
-    done = deidentify.run(job, dedup.run(job, ingest.run(job)))
+    done = deidentify.run(job, decontaminate.run(job, dedup.run(job, ingest.run(job))))
     (text,) = pq.read_table(job.workspace.stage("deidentify").part(0))["text"].to_pylist()
     assert [mark for mark in ("BCDE", "mail", "tag") if mark in text] == []
     assert done["tallies"]["masked.SEAL"] == 2
     assert done["tallies"]["masked.EMAIL_ADDRESS"] == 1
     before = recognizer_key(job.config)
-    assert deidentify.run(job, dedup.run(job, ingest.run(job)))["fingerprint"] == done["fingerprint"]
+    assert deidentify.run(job, decontaminate.run(job, dedup.run(job, ingest.run(job))))["fingerprint"] == done["fingerprint"]
     write(tmp_path / "a", beside, 'FORM = "印鉴[A-Z]{5}"\n')
     assert recognizer_key(job.config).digest != before.digest
     with pytest.raises(StoppedError, match="changed"):
@@ -128,5 +128,5 @@ def test_a_recogniser_that_fails_everywhere_stops_the_run(make_job: MakeJob, tmp
         out.write("\nSeal.seconds = 0.05\n")
     job = make_job("e", [{"id": "1", "question": "问" * 60, "answer": "答" * 20}], f'deidentify.recognizers=["{beside[0]}:Seal"]')
     with pytest.raises(GateError, match="deidentify"):
-        deidentify.run(job, dedup.run(job, ingest.run(job)))
+        deidentify.run(job, decontaminate.run(job, dedup.run(job, ingest.run(job))))
     assert pq.read_table(job.workspace.stage("deidentify").ledger(0))["rule"].to_pylist() == ["deid.detector_failed"]

@@ -13,7 +13,7 @@ import pytest
 
 from lexmill.config import Config
 from lexmill.errors import GateError
-from lexmill.jobs import dedup, deidentify, filter, ingest, release, tokenize
+from lexmill.jobs import decontaminate, dedup, deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput
 from lexmill.schema import TOKENS
@@ -35,7 +35,8 @@ PLANTED = f"问：登记的身份证号是{ID_CARD}，需要变更吗？{article
 def stages(job: Job) -> dict[str, dict[str, Any]]:
     done: dict[str, dict[str, Any]] = {"ingest": ingest.run(job)}
     done["dedup"] = dedup.run(job, done["ingest"])
-    done["deidentify"] = deidentify.run(job, done["dedup"])
+    done["decontaminate"] = decontaminate.run(job, done["dedup"])
+    done["deidentify"] = deidentify.run(job, done["decontaminate"])
     done["filter"] = filter.run(job, done["deidentify"])
     done["tokenize"] = tokenize.run(job, done["filter"])
     return done
@@ -80,7 +81,7 @@ def test_what_is_published_is_what_the_manifest_says(make_job: MakeJob) -> None:
         assert file_digest(folder / entry["path"]) == entry["sha256"]
         assert pq.read_metadata(folder / entry["path"]).num_rows == entry["rows"]
     listed = {entry["path"] for entry in [*body["shards"], *body["text"]]}
-    beside = {"manifest.json", "SHA256SUMS", "DATACARD.md", "DATACARD.zh.md", "croissant.json"}
+    beside = {"manifest.json", "SHA256SUMS", "DATACARD.md", "DATACARD.zh.md", "croissant.json", "mix.json"}
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == listed | beside
     subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
     assert pq.read_schema(folder / body["shards"][0]["path"]).equals(TOKENS)

@@ -21,9 +21,9 @@ from tests.jobs.test_dedup import article
 
 def prepared(job: Job) -> dict[str, Any]:
     """Manifest of filter; dedup is passed over by a manifest of its own shape, since nothing is to go."""
-    from lexmill.jobs import dedup
+    from lexmill.jobs import decontaminate, dedup
 
-    return filter.run(job, deidentify.run(job, dedup.run(job, ingest.run(job))))
+    return filter.run(job, deidentify.run(job, decontaminate.run(job, dedup.run(job, ingest.run(job)))))
 
 
 def records(number: int) -> list[dict[str, Any]]:
@@ -123,6 +123,54 @@ def test_documents_are_also_written_unpacked(make_job: MakeJob) -> None:
     assert all(len(row["doc_ids"]) == 1 and row["n_pad"] == 0 for row in rows)
     packed = dict(manifest, parts=manifest["parts"][:2])
     assert pieces(job, packed) == expected(job, filtered)
+
+
+def test_a_mixture_writes_some_documents_again_and_leaves_others_out(make_job: MakeJob) -> None:
+    plain, twice, half = (
+        make_job(name, records(200), "tokenize.dp_width=4", *settings)
+        for name, settings in (("a", ()), ("b", ('mix.epochs={"q/qa"=2.5}',)), ("c", ('mix.epochs={"*/qa"=0.5}',)))
+    )
+    filtered = [prepared(job) for job in (plain, twice, half)]
+    manifests = [tokenize.run(job, done) for job, done in zip((plain, twice, half), filtered, strict=True)]
+    copies: list[Counter[int]] = []
+    for job, manifest in zip((plain, twice, half), manifests, strict=True):
+        copies.append(Counter())
+        for entry in manifest["parts"]:
+            table = job.workspace.stage("tokenize").read(entry, TOKENS)
+            seen = {
+                (doc, repeat)
+                for row in table.select(["doc_ids", "repeats"]).to_pylist()
+                for doc, repeat in zip(row["doc_ids"], row["repeats"], strict=True)
+            }
+            copies[-1].update(doc for doc, _ in seen)
+            assert all((doc, repeat - 1) in seen for doc, repeat in seen if repeat)
+    once = set(copies[0])
+    assert set(copies[0].values()) == {1}
+    assert set(copies[1]) == once
+    assert set(copies[1].values()) == {2, 3}
+    assert sum(copies[1].values()) == pytest.approx(2.5 * len(once), rel=0.1)
+    assert set(copies[2]) < once
+    assert len(copies[2]) == pytest.approx(0.5 * len(once), rel=0.25)
+    assert pieces(half, manifests[2]) == {doc: ids for doc, ids in pieces(plain, manifests[0]).items() if doc in copies[2]}
+    ledger = half.workspace.stage("tokenize").ledgers().to_pylist()
+    assert {low63(row["doc_id"]) for row in ledger} == once - set(copies[2])
+    assert {(row["action"], row["rule"], row["value"]) for row in ledger} == {("drop", "mix.epochs", 0.5)}
+    assert manifests[2]["counts"]["out"]["q/qa"]["docs"] == len(copies[2])
+    body = release.run(half, released(half, filtered[2], manifests[2]))
+    mix = json.loads(next(half.workspace.releases.glob(f"*-{body['release']}/mix.json")).read_text())
+    row = mix["groups"]["q/qa"]
+    assert (row["epochs"], row["docs"], row["pool_docs"]) == (0.5, len(copies[2]), len(once))
+    assert row["tokens"] == body["tokens"]["q/qa"] == sum(shard["tokens"] for shard in body["shards"])
+
+
+def released(job: Job, filtered: dict[str, Any], tokenized: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    from lexmill.jobs import decontaminate, dedup
+
+    done = {"ingest": ingest.run(job)}
+    done["dedup"] = dedup.run(job, done["ingest"])
+    done["decontaminate"] = decontaminate.run(job, done["dedup"])
+    done["deidentify"] = deidentify.run(job, done["decontaminate"])
+    return {**done, "filter": filtered, "tokenize": tokenized}
 
 
 def test_a_shard_alone_says_how_to_read_it(make_job: MakeJob) -> None:

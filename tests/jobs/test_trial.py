@@ -7,7 +7,7 @@ import pytest
 
 from lexmill import rules
 from lexmill.errors import ConfigError, InputError
-from lexmill.jobs import dedup, deidentify, ingest, sample, trial
+from lexmill.jobs import decontaminate, dedup, deidentify, ingest, sample, trial
 from lexmill.jobs.job import Job
 from lexmill.report import trial as report
 from tests.jobs.conftest import MakeJob
@@ -19,7 +19,7 @@ PHONE = "13900001111"
 def deidentified(make_job: MakeJob, *settings: str) -> Job:
     texts = [*(article(n) for n in range(60)), f"能退吗？可以，电话{PHONE}。第X条。{article(99)}", "哈" * 90 + "。"]
     job = make_job("a", [{"id": str(n), "text": text} for n, text in enumerate(texts)], *settings)
-    deidentify.run(job, dedup.run(job, ingest.run(job)))
+    deidentify.run(job, decontaminate.run(job, dedup.run(job, ingest.run(job))))
     return job
 
 

@@ -10,7 +10,21 @@ from typer.exceptions import TyperException
 from lexmill import errors
 
 # Importing a module registers its commands.
-from lexmill.cli import audit, doctor, export, mask, nightly, pairs, plan, raw, releases, review, rules, run  # noqa: F401
+from lexmill.cli import (  # noqa: F401
+    audit,
+    doctor,
+    export,
+    mask,
+    nightly,
+    pairs,
+    plan,
+    raw,
+    releases,
+    review,
+    rules,
+    run,
+    tokens,
+)
 from lexmill.cli.base import app, log_to_stderr
 from lexmill.errors import LexmillError
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lexmill.core.contamination.rules import ContaminationRules
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.deid.rules import DeidRules
 from lexmill.core.ingest.rules import IngestRules
@@ -18,6 +19,7 @@ class RuleSet:
     ingest: IngestRules
     segment: SegmentRules
     dedup: DedupRules
+    contamination: ContaminationRules
     deid: DeidRules
     quality: QualityRules
     statutes: StatuteTables

@@ -17,7 +17,7 @@ from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 
 
-def run(job: Job, deduplicated: Mapping[str, Any]) -> dict[str, Any]:
+def run(job: Job, decontaminated: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage deidentify up to date; raises GateError where more documents than allowed were quarantined."""
     settings = job.config.deidentify
     policy = settings.policy if settings.enabled else None
@@ -25,7 +25,7 @@ def run(job: Job, deduplicated: Mapping[str, Any]) -> dict[str, Any]:
     fingerprint = digest(
         "deidentify", code_digest(__name__), job.rules.digests["deid"], policy, recognizers.digest, settings.article_4
     )
-    source = job.workspace.stage("dedup")
+    source = job.workspace.stage("decontaminate")
     tasks = [
         PartTask(
             number,
@@ -34,7 +34,7 @@ def run(job: Job, deduplicated: Mapping[str, Any]) -> dict[str, Any]:
             int(entry["bytes"]),
             digest(fingerprint, entry["fingerprint"]),
         )
-        for number, entry in enumerate(deduplicated["parts"])
+        for number, entry in enumerate(decontaminated["parts"])
     ]
     manifest = job.runner.run_stage("deidentify", job.workspace.stage("deidentify"), deidentify_part, tasks, fingerprint)
     left = sum(number for name, number in manifest["tallies"].items() if name.startswith("quarantine:"))

@@ -9,6 +9,7 @@ import pyarrow as pa
 from lexmill.config import Filter
 from lexmill.core.batch import Batch
 from lexmill.core.quality.judge import filter_documents
+from lexmill.core.structure.sections import cut_sections
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import CLASSIFIER, classifier_for, rules_for
@@ -21,7 +22,8 @@ def run(job: Job, masked: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage filter up to date."""
     settings = job.config.filter
     classifier = file_digest(CLASSIFIER)
-    fingerprint = digest("filter", code_digest(__name__), job.rules.digests["quality"], classifier, settings.model_dump())
+    rules = (job.rules.digests["quality"], job.rules.digests["segment"] if settings.sections else "")
+    fingerprint = digest("filter", code_digest(__name__), rules, classifier, settings.model_dump())
     source = job.workspace.stage("deidentify")
     tasks = [
         PartTask(
@@ -44,11 +46,15 @@ def filter_part(
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
 ) -> Receipt:
-    """Judge the documents of one part."""
-    table = source.read(entry, DOCUMENT)
+    """Leave out the sections chosen, and judge the documents of one part."""
+    given = source.read(entry, DOCUMENT)
+    table, cuts = given, LEDGER.empty_table()
+    if settings.sections:
+        table, cuts = cut_sections(given, rules_for(overlays, digests).segment.section, settings.sections)
     if settings.enabled:
         batch = filter_documents(table, rules_for(overlays, digests).quality, classifier_for(classifier), settings.force)
     else:
         unjudged = [pa.array([[]] * table.num_rows, pa.list_(pa.string())), pa.nulls(table.num_rows, pa.float32())]
         batch = Batch(pa.table([*table.columns, *unjudged], schema=DOCUMENT_JUDGED), LEDGER.empty_table(), {})
-    return target.write(batch, count_documents(table))
+    batch = Batch(batch.kept, pa.concat_tables([cuts, batch.ledger]), batch.counts)
+    return target.write(batch, count_documents(given))

@@ -25,6 +25,7 @@ from lexmill.core.forecast import (
     ratio_estimate,
     wall_seconds,
 )
+from lexmill.core.ingest.records import SPLITTABLE
 from lexmill.errors import ConfigError
 from lexmill.jobs import ingest
 from lexmill.jobs.ingest import MB, Piece
@@ -134,7 +135,7 @@ def choose(parts: Mapping[int, list[Piece]], sample_bytes: int) -> dict[str, lis
 
 
 def _size(pieces: Sequence[Piece]) -> int:
-    return sum(piece.weight for piece in pieces)
+    return sum(piece.size if piece.end < 0 or piece.fmt not in SPLITTABLE else piece.end - piece.start for piece in pieces)
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,16 @@ def plan(
 
     Raises what the stages raise: a run that could not start is not planned either.
     """
+    try:
+        return _plan(config, console, sample_mb, cores, prices, target_hours)
+    finally:
+        for scratch in (config.workspace_dir / "tmp").glob("plan-*"):
+            files.remove(scratch)
+
+
+def _plan(
+    config: Config, console: Console, sample_mb: float, cores: int, prices: Prices | None, target_hours: float | None
+) -> dict[str, Any]:
     imports = usage().cpu_self
     # This one also compiles what is compiled at first use, which is no part of what the others are to tell.
     full = _planned(config, config.ingest.part_mb)
@@ -189,8 +200,9 @@ def plan(
 
 
 def _in_scratch(config: Config, part_mb: float, workers: int) -> Config:
-    scratch = config.workspace_dir / "tmp" / "plan"
-    files.remove(scratch)
+    scratch = config.workspace_dir / "tmp" / f"plan-{part_mb}"
+    for folder in ("runs", "releases", "index"):
+        files.remove(scratch / folder)  # but not the lineage: what was unpacked lies there
     return config.model_copy(
         update={
             "workspace": scratch,
@@ -204,14 +216,11 @@ def _in_scratch(config: Config, part_mb: float, workers: int) -> Config:
 def _planned(config: Config, part_mb: float) -> dict[int, list[Piece]]:
     """All raw files in parts of this size."""
     scratch = _in_scratch(config, part_mb, 1)
-    try:
-        files.make_private(config.workspace_dir / "tmp")
-        workspace = Workspace(scratch.workspace_dir, scratch.run)
-        files.make_private(workspace.root)
-        files.make_private(workspace.root / "lineage")
-        return ingest.plan(scratch, workspace)
-    finally:
-        files.remove(scratch.workspace_dir)
+    files.make_private(config.workspace_dir / "tmp")
+    workspace = Workspace(scratch.workspace_dir, scratch.run)
+    files.make_private(workspace.root)
+    files.make_private(workspace.root / "lineage")
+    return ingest.plan(scratch, workspace)
 
 
 def _measure(config: Config, part_mb: float, console: Console, parts: list[list[Piece]], workers: int) -> _Took:
@@ -222,15 +231,12 @@ def _measure(config: Config, part_mb: float, console: Console, parts: list[list[
     before = usage()
     files.make_private(config.workspace_dir / "tmp")
     files.make_private(scratch.workspace_dir)
-    try:
-        with open_job(scratch, console) as job:
-            job.runner.observe = seen
-            manifests = bring_up_to(job, RELEASE, {**STAGES, "ingest": lambda job, _: ingest.run(job, numbered)})
-            job.runner.close()
-            disk = files.sizes(job.workspace.root)
-            seconds = sum(timing.wall_seconds for timing in job.runner.timings.values())
-    finally:
-        files.remove(scratch.workspace_dir)
+    with open_job(scratch, console) as job:
+        job.runner.observe = seen
+        manifests = bring_up_to(job, RELEASE, {**STAGES, "ingest": lambda job, _: ingest.run(job, numbered)})
+        job.runner.close()
+        disk = files.sizes(job.workspace.root)
+        seconds = sum(timing.wall_seconds for timing in job.runner.timings.values())
     took = usage()
     return _Took(
         sizes=[_size(pieces) for pieces in parts],

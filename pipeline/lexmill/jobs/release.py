@@ -14,15 +14,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lexmill.core.deid.residual import find_valid_identifiers
-from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose, named
+from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose, mixed, named
 from lexmill.core.release.card import render
 from lexmill.core.release.croissant import metadata
+from lexmill.core.tokens.mixture import plan_epochs
 from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
 from lexmill.jobs.resources import CLASSIFIER, TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
-from lexmill.store import reviews
+from lexmill.store import benchmarks, reviews
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest, installed_versions
 from lexmill.store.releases import DataFile, Releases, published_on
@@ -30,6 +31,8 @@ from lexmill.store.stages import Receipt, StageFolder, Target, part_name
 
 ROW_GROUP = 256  # sequences decoded at a time
 _SCAN = pa.schema([("doc_id_low63", pa.int64()), ("kind", pa.string())])
+# What the tokens that stand for no text are counted as when documents are tokenised.
+UNKNOWN = "tokenizer.unknown"
 _TEMPLATES = Path(__file__).parent.parent / "templates"
 CARDS = ("DATACARD.md", "DATACARD.zh.md")
 
@@ -65,6 +68,9 @@ def publish(job: Job, sets: Sequence[ShardSet], parent: str | None) -> dict[str,
         pages = {
             f"{name}": render((_TEMPLATES / f"{name}.j2").read_text(encoding="utf-8"), body, date).encode() for name in CARDS
         }
+        pages["mix.json"] = orjson.dumps(
+            mixed(body["sets"]), option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        )
         pages["croissant.json"] = orjson.dumps(metadata(body, date), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         try:
             job.runner.check()
@@ -88,6 +94,7 @@ def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
         {"path": f"text/{entry['name']}", **{name: entry[name] for name in ("sha256", "bytes", "rows")}}
         for entry in filtered["parts"]
     ]
+    mix = _mix(job, tokenized, filtered)
     config = job.config.model_dump(mode="json")
     about: dict[str, Any] = {
         "policy": job.config.deidentify.policy if job.config.deidentify.enabled else None,
@@ -98,6 +105,9 @@ def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
             "eos_id": tokenizer.eos_id,
             "pad_id": tokenizer.pad_id,
             "bos_id": tokenizer.bos_id if job.config.tokenize.bos else None,
+            # Of the text before the mixture: tokens that stand for text which the vocabulary has none for.
+            "unknown_tokens": _scattered(job)["tallies"].get(UNKNOWN, 0),
+            "unknown_share": round(_scattered(job)["tallies"].get(UNKNOWN, 0) / max(1, sum(_pool(job).values())), 9),
         },
         "rules": dict(job.rules.digests),
         "models": {path.name: file_digest(path) for path in sorted(CLASSIFIER.parent.glob("*.bin"))},
@@ -113,7 +123,9 @@ def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
             name: {"fingerprint": manifest["fingerprint"], "counts": manifest["counts"], "tallies": manifest["tallies"]}
             for name, manifest in manifests.items()
         },
-        "tokens": _tokens(job),
+        "benchmarks": _benchmarks(job, manifests["decontaminate"]),
+        "mix": mix,
+        "tokens": {group: row["tokens"] for group, row in mix["groups"].items()},
     }
     set_id = digest(about, shards, texts)[:12]
     return ShardSet(
@@ -157,6 +169,19 @@ def _inputs(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _benchmarks(job: Job, decontaminated: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The benchmarks that the release is clean of: name and sha256 of each file, its items, and documents that held one."""
+    index = job.workspace.work("decontaminate.index")
+    manifest = index.manifest() if job.config.decontaminate.benchmarks else None
+    if manifest is None:
+        return []
+    found = benchmarks.load_index(index.part(0), manifest["parts"][0]["sha256"]).benchmarks
+    return [
+        {**benchmark._asdict(), "documents": decontaminated["tallies"].get(f"benchmark.{benchmark.name}", 0)}
+        for benchmark in found
+    ]
+
+
 def _reviewed(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any] | None:
     """The lot's review in brief, or None where there was none; GateError where it was rejected, or is required and missing."""
     lot = reviews.lot_of(filtered)
@@ -173,13 +198,43 @@ def _reviewed(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"lot": lot, "sha256": digest(decision), **{name: decision[name] for name in ("terms", "core", "bounds", "planted")}}
 
 
-def _tokens(job: Job) -> dict[str, int]:
-    scattered = job.workspace.work("tokenize.scatter").manifest()
+def _scattered(job: Job) -> Mapping[str, Any]:
+    """The manifest of the documents' tokens before they were mixed and packed."""
+    return job.workspace.work("tokenize.scatter").manifest() or {"extra": [], "tallies": {}}
+
+
+def _pool(job: Job) -> dict[str, int]:
+    """Tokens before the mixture, by source/type."""
     tokens: dict[str, int] = {}
-    for extra in scattered["extra"] if scattered else []:
+    for extra in _scattered(job)["extra"]:
         for group, number in extra["tokens_by_group"].items():
             tokens[group] = tokens.get(group, 0) + number
     return dict(sorted(tokens.items()))
+
+
+def _mix(job: Job, tokenized: Mapping[str, Any], filtered: Mapping[str, Any]) -> dict[str, Any]:
+    """What mix.json says: what there was and what is written, copies included, by source/type."""
+    pool = _pool(job)
+    epochs = plan_epochs(pool, job.config.mix)
+    written: dict[str, dict[str, int]] = {group: dict.fromkeys(("docs", "chars", "bytes", "tokens"), 0) for group in pool}
+    for extra in tokenized["extra"]:
+        for group, sums in extra["groups"].items():
+            for unit, number in sums.items():
+                written[group][unit] += number
+    total = max(1, sum(sums["tokens"] for sums in written.values()))
+    return {
+        "settings": job.config.mix.model_dump(mode="json"),
+        "groups": {
+            group: {
+                "pool_docs": filtered["counts"]["out"][group]["docs"],
+                "pool_tokens": tokens,
+                "epochs": round(epochs[group], 6),
+                **written[group],
+                "share": round(written[group]["tokens"] / total, 6),
+            }
+            for group, tokens in pool.items()
+        },
+    }
 
 
 def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:

@@ -20,13 +20,13 @@ from lexmill.cluster import memory_limit, open_client, worker_count
 from lexmill.config import Config
 from lexmill.core.ruleset import RuleSet
 from lexmill.errors import ConfigError
-from lexmill.jobs import dedup, deidentify, filter, ingest, release, tokenize
+from lexmill.jobs import decontaminate, dedup, deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, Outcome, PartTask, Runner
 from lexmill.jobs.progress import Progress
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from lexmill.jobs.resources import load_tokenizer
-from lexmill.store import files, lock
+from lexmill.store import benchmarks, files, lock
 from lexmill.store.stages import discard_damaged
 from lexmill.store.workspace import RELEASE, Workspace
 
@@ -39,7 +39,8 @@ Stage = Callable[[Job, Manifests], dict[str, Any]]
 STAGES: dict[str, Stage] = {
     "ingest": lambda job, _: ingest.run(job),
     "dedup": lambda job, done: dedup.run(job, done["ingest"]),
-    "deidentify": lambda job, done: deidentify.run(job, done["dedup"]),
+    "decontaminate": lambda job, done: decontaminate.run(job, done["dedup"]),
+    "deidentify": lambda job, done: deidentify.run(job, done["decontaminate"]),
     "filter": lambda job, done: filter.run(job, done["deidentify"]),
     "tokenize": lambda job, done: tokenize.run(job, done["filter"]),
     "release": lambda job, done: release.run(job, done),
@@ -84,10 +85,17 @@ def check_settings(config: Config, rule_set: RuleSet) -> None:
     faults += [
         f"filter.force: {name}: no such rule of quality; see rules/quality/" for name in config.filter.force if name not in known
     ]
+    cuts = {rule.id for rule in rule_set.segment.section}
+    faults += [
+        f"filter.sections: {name}: no such rule; there are {', '.join(sorted(cuts))}"
+        for name in config.filter.sections
+        if name not in cuts
+    ]
     for check in (
         lambda: load_tokenizer(config),
         lambda: memory_limit(config.cluster),
         lambda: load_recognizers(recognizer_key(config)),
+        lambda: benchmarks.check([config.resolve(path) for path in config.decontaminate.benchmarks], config.decontaminate.fields),
     ):
         try:
             check()

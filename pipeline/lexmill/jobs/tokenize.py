@@ -6,7 +6,8 @@ Steps::
     tokenize.plan      one a (window, shard)  how many sequences the documents of one range of hashes fill
     tokenize           one a (window, shard)  those documents, packed best-fit into as many sequences as every other shard has
 
-The ranges hold the same number of tokens, or as nearly as whole documents allow.
+The ranges hold the same number of tokens, or as nearly as whole documents allow. Copies of a document, where the mixture asks for
+some, are in one shard.
 """
 
 import json
@@ -23,9 +24,11 @@ import pyarrow.parquet as pq
 import structlog
 from numpy.typing import NDArray
 
+from lexmill.core.batch import Ledger
 from lexmill.core.tokens.batch import TokenBatch
 from lexmill.core.tokens.cutting import KINDS, cut, find_places, heading
 from lexmill.core.tokens.ids import low63, shard_key
+from lexmill.core.tokens.mixture import plan_epochs, repeat_keys, repeats
 from lexmill.core.tokens.packing import Packing, Pieces, divide, one_each, pack
 from lexmill.core.tokens.shard import Documents, build_shard
 from lexmill.core.tokens.tokenizer import Tokenizer, parity_sample
@@ -35,7 +38,7 @@ from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
 from lexmill.schema import DOCUMENT_JUDGED, TOKENS
 from lexmill.store.fingerprint import code_digest, digest
-from lexmill.store.stages import Counts, Receipt, StageFolder, Target, add_counts, imbalance
+from lexmill.store.stages import UNITS, Counts, Receipt, StageFolder, Target, add_counts, count_ledger, imbalance
 
 log = structlog.get_logger()
 
@@ -51,6 +54,10 @@ _BLOCK_TOKENS = 64_000_000
 _SCATTER_ROW_GROUP = 64  # documents: a shard reads little besides its own
 # Hashes are divided into so many equal ranges to find where a shard ends: 8 MB of counts in the driver.
 _BUCKET_BITS = 20
+# The ledger's rule for documents that the mixture leaves out.
+LEFT_OUT = "mix.epochs"
+
+Epochs = tuple[tuple[str, float], ...]  # by source/type; a group that is not named is written once
 
 _CUT = pa.struct([("window", pa.int32()), ("token", pa.int32()), ("char", pa.int32()), ("kind", pa.int8())])
 _SCATTER = pa.schema(
@@ -99,7 +106,7 @@ class Control:
 class Shard:
     """One shard: the documents of consecutive ranges of hashes, packed into windows or (``seq_len`` None) a sequence each.
 
-    ``counted`` says whether this is the set of shards that the balance is drawn over.
+    ``epochs`` says how often documents are written, ``counted`` whether the balance is drawn over this set of shards.
     """
 
     seq_len: int | None
@@ -107,6 +114,7 @@ class Shard:
     of: int
     ranges: tuple[tuple[int, int], ...]
     n_before: int
+    epochs: Epochs
     counted: bool
 
     def pack(self, documents: "Range") -> Packing:
@@ -141,10 +149,17 @@ def run(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any]:
     if fallbacks := scattered["tallies"].get(FALLBACK, 0):
         log.warning("parts were encoded by the reference: the fast encoder does not give its ids there", parts=fallbacks)
     size = sum(int(entry["bytes"]) for entry in scattered["parts"])
-    fingerprint = digest("tokenize", *depends, settings.dp_width, settings.unpacked)
+    pool: dict[str, int] = {}
+    for extra in scattered["extra"]:
+        for group, number in extra["tokens_by_group"].items():
+            pool[group] = pool.get(group, 0) + number
+    epochs = tuple(sorted((group, value) for group, value in plan_epochs(pool, job.config.mix).items() if value != 1))
+    fingerprint = digest("tokenize", *depends, settings.dp_width, settings.unpacked, epochs)
+    tokens = round(sum(number * dict(epochs).get(group, 1) for group, number in pool.items()))
+    size = round(size * tokens / max(1, sum(pool.values())))
     shards = settings.dp_width * max(1, -(-size // (settings.dp_width * MAX_SHARD_BYTES)))
     while True:
-        manifest = _pack(job, scattered, tokenizer, framing, shards, fingerprint)
+        manifest = _pack(job, scattered, tokenizer, framing, shards, epochs, tokens, fingerprint)
         if max(int(entry["bytes"]) for entry in manifest["parts"]) <= MAX_SHARD_BYTES:
             break
         shards += settings.dp_width  # the estimate from the scattered ids was too small
@@ -153,15 +168,21 @@ def run(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pack(
-    job: Job, scattered: Mapping[str, Any], tokenizer: Tokenizer, framing: Framing, shards: int, fingerprint: str
+    job: Job,
+    scattered: Mapping[str, Any],
+    tokenizer: Tokenizer,
+    framing: Framing,
+    shards: int,
+    epochs: Epochs,
+    tokens: int,
+    fingerprint: str,
 ) -> dict[str, Any]:
     folder = job.workspace.work("tokenize.scatter")
-    tokens = sum(extra["tokens"] for extra in scattered["extra"])
     blocks = max(1, -(-tokens // (shards * _BLOCK_TOKENS)))
-    ranges = _even_ranges([folder.path / entry["name"] for entry in scattered["parts"]], shards * blocks)
+    ranges = _even_ranges([folder.path / entry["name"] for entry in scattered["parts"]], shards * blocks, epochs)
     windows = (*job.config.tokenize.seq_lens, *([None] if job.config.tokenize.unpacked else []))
     planned = [
-        Shard(seq_len, number, shards, ranges[number * blocks : (number + 1) * blocks], framing.n_before, window == 0)
+        Shard(seq_len, number, shards, ranges[number * blocks : (number + 1) * blocks], framing.n_before, epochs, window == 0)
         for window, seq_len in enumerate(windows)
         for number in range(shards)
     ]
@@ -201,14 +222,14 @@ def _pack(
     )
 
 
-def _even_ranges(paths: Sequence[Path], number: int) -> tuple[tuple[int, int], ...]:
+def _even_ranges(paths: Sequence[Path], number: int, epochs: Epochs) -> tuple[tuple[int, int], ...]:
     """So many consecutive ranges of hashes (both ends included) that hold about as many tokens each."""
     tokens = np.zeros(1 << _BUCKET_BITS, np.int64)
     for path in paths:
         with pq.ParquetFile(path) as part:
-            for rows in part.iter_batches(columns=["key", "tokens"]):
+            for rows in part.iter_batches(columns=["key", "source", "doc_type", "tokens"]):
                 buckets = (rows["key"].to_numpy() >> np.uint64(64 - _BUCKET_BITS)).astype(np.int64)
-                np.add.at(tokens, buckets, rows["tokens"].to_numpy())
+                np.add.at(tokens, buckets, rows["tokens"].to_numpy() * _times(rows, epochs))
     upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(tokens)])
     wanted = np.arange(1, number) * int(upto[-1]) / number
     behind = np.searchsorted(upto, wanted)
@@ -218,10 +239,20 @@ def _even_ranges(paths: Sequence[Path], number: int) -> tuple[tuple[int, int], .
     return tuple((low, high - 1) for low, high in pairwise(bounds))
 
 
+def _times(rows: pa.Table | pa.RecordBatch, epochs: Epochs) -> NDArray[np.int64]:
+    """How often each document is written."""
+    if not epochs:
+        return np.ones(rows.num_rows, np.int64)
+    groups = pc.binary_join_element_wise(rows["source"], rows["doc_type"], "/")
+    asked = dict(epochs)
+    wanted = np.array([asked.get(group, 1.0) for group in groups.to_pylist()], np.float64)
+    return repeats(rows["key"].to_numpy(), wanted)
+
+
 def _balance(filtered: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
-    """Every document that the filter kept is in the shards of the first window length, once."""
+    """Every document that the filter kept is in the shards of the first window length, or the mixture left it out."""
     counts: Counts = {}
-    add_counts(counts, {"in": filtered["counts"].get("out", {}), "out": manifest["counts"].get("out", {})})
+    add_counts(counts, {**manifest["counts"], "in": filtered["counts"].get("out", {})})
     if faults := imbalance(counts):
         raise GateError("tokenize does not balance: " + "; ".join(faults))
 
@@ -276,7 +307,7 @@ def _cuts(
     framed = np.diff(tokens.offsets) + framing.n_before + after
     for index in np.flatnonzero(framed > framing.seq_lens[0]).tolist():
         text = texts[index].as_py()
-        starts = [segment["start"] for segment in segments[index].as_py()[1:]]
+        starts = [segment["start"] for segment in (segments[index].as_py() or [])[1:]]
         places = find_places(text, starts, tokenizer.char_starts(tokens.document(index), text))
         heads[index] = heading(places, text, framing.repeat_heading)
         cuts[index] = [
@@ -289,10 +320,11 @@ def _cuts(
 
 @dataclass(frozen=True)
 class Range:
-    """The documents of one range of hashes, in their order."""
+    """The documents of one range of hashes: ``order`` numbers the rows as they are written, ``repeat`` the copies of each."""
 
     table: pa.Table
     order: NDArray[np.int64]
+    repeat: NDArray[np.int64]
 
     def pieces(self, window: int | None) -> Pieces:
         """The pieces of all documents at one window length; without one, every document whole."""
@@ -313,7 +345,7 @@ class Range:
 
     def cut_kinds(self, window: int | None) -> dict[str, int]:
         """Cuts at one window length, by kind."""
-        found = self.table["cuts"].combine_chunks().flatten()
+        found = self.table["cuts"].take(pa.array(self.order)).combine_chunks().flatten()
         kinds = found.field("kind").to_numpy()[found.field("window").to_numpy() == (-1 if window is None else window)]
         return dict(zip(KINDS, np.bincount(kinds, minlength=len(KINDS)).tolist(), strict=True))
 
@@ -328,7 +360,7 @@ class Range:
             first,
             first + n_before,
             np.array(short, np.int64),
-            np.zeros(len(first), np.int32),
+            self.repeat.astype(np.int32),
             pa.array(named["source"].to_pylist(), pa.string()),
             pa.array(named["doc_type"].to_pylist(), pa.string()),
         )
@@ -338,7 +370,7 @@ def plan_shard(target: Target, scatter: StageFolder, shard: Shard) -> Receipt:
     """How many sequences one shard fills, and how many more it could."""
     totals = {"sequences": 0, "divisible": 0}
     for low, high in shard.ranges:
-        packing = shard.pack(_read_range(scatter, low, high, [name for name in _SCATTER.names if name != "ids"]))
+        packing = shard.pack(_read_range(scatter, low, high, [name for name in _SCATTER.names if name != "ids"], shard.epochs))
         totals["sequences"] += packing.n_sequences
         totals["divisible"] += packing.n_divisible
     return target.write_work(pa.table([[totals["sequences"]]], schema=_PLAN), extra=totals)
@@ -355,9 +387,11 @@ def pack_shard(target: Target, scatter: StageFolder, shard: Shard, more: int, co
     counts: Counts = {}
     seen: dict[int, str] = {}
     schema = TOKENS.with_metadata({"lexmill": json.dumps({"seq_len": shard.seq_len, **asdict(control)}, sort_keys=True)})
-    with target.writer(schema, extra, counts) as (writer, done):
+    ledger: list[pa.Table] | None = [] if shard.counted else None
+    groups: dict[str, dict[str, int]] = {}
+    with target.writer(schema, extra, counts, ledger=ledger) as (writer, done):
         for low, high in shard.ranges:
-            found = _read_range(scatter, low, high, _SCATTER.names)
+            found = _read_range(scatter, low, high, _SCATTER.names, shard.epochs)
             packing = shard.pack(found)
             divided = min(more, packing.n_divisible)
             packing, more = packing.divided(divided), more - divided
@@ -369,7 +403,7 @@ def pack_shard(target: Target, scatter: StageFolder, shard: Shard, more: int, co
                     raise GateError(f"documents {seen[number]} and {doc_id} share the low 63 bits of their ids")
             packed = build_shard(documents, packing, shard.seq_len, control.pad_id)
             writer.write_table(packed.replace_schema_metadata(schema.metadata), row_group_size=ROW_GROUP)
-            totals["documents"] += found.table.num_rows
+            totals["documents"] += len(found.order)
             totals["tokens"] += packing.n_tokens
             totals["headings"] += int(packing.pieces.head.sum())
             totals["cut"] += packing.n_cut
@@ -377,13 +411,15 @@ def pack_shard(target: Target, scatter: StageFolder, shard: Shard, more: int, co
             totals["padding"] += packing.n_sequences * (shard.seq_len or 0) - packing.n_tokens if shard.seq_len else 0
             for kind, number in found.cut_kinds(shard.seq_len).items():
                 kinds[kind] += number
-            if shard.counted:
-                _count(counts, found.table)
-        extra.update(totals, cuts=kinds)
+            if ledger is not None:
+                ledger.append(_left_out(found, shard.epochs))
+                add_counts(counts, {**_counted(found), **count_ledger(ledger[-1])})
+                _add_groups(groups, found)
+        extra.update(totals, cuts=kinds, groups=groups)
     return done[0]
 
 
-def _read_range(scatter: StageFolder, low: int, high: int, columns: Sequence[str]) -> Range:
+def _read_range(scatter: StageFolder, low: int, high: int, columns: Sequence[str], epochs: Epochs) -> Range:
     """The documents whose key is from ``low`` to ``high``, part by part; every part is sorted by key."""
     manifest = scatter.manifest()
     tables = [_SCATTER.empty_table().select(columns)]
@@ -397,14 +433,50 @@ def _read_range(scatter: StageFolder, low: int, high: int, columns: Sequence[str
         start, stop = np.searchsorted(keys, np.uint64(low)), np.searchsorted(keys, np.uint64(high), "right")
         tables.append(table.slice(start, stop - start))
     table = pa.concat_tables(tables).combine_chunks()
-    return Range(table, np.lexsort((np.array(table["doc_id"].to_pylist(), np.bytes_), table["key"].to_numpy())))
+    times = _times(table, epochs)
+    row = np.repeat(np.arange(table.num_rows), times)
+    repeat = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
+    doc_ids = np.array(table["doc_id"].to_pylist(), np.bytes_)
+    order = np.lexsort((repeat, doc_ids[row], repeat_keys(table["key"].to_numpy()[row], repeat)))
+    return Range(table, row[order], repeat[order])
 
 
-def _count(counts: Counts, table: pa.Table) -> None:
-    grouped = table.group_by(["source", "doc_type"]).aggregate([("chars", "sum"), ("bytes", "sum"), ([], "count_all")])
-    out = {
-        f"{row['source']}/{row['doc_type']}": {"docs": row["count_all"], "chars": row["chars_sum"], "bytes": row["bytes_sum"]}
-        for row in grouped.to_pylist()
+def _by_group(table: pa.Table) -> list[tuple[str, dict[str, int]]]:
+    """Documents, characters, bytes and tokens by ``source/type``."""
+    sums = table.group_by(["source", "doc_type"]).aggregate(
+        [(name, "sum") for name in ("chars", "bytes", "tokens")] + [([], "count_all")]
+    )
+    rows = sorted((f"{row['source']}/{row['doc_type']}", row) for row in sums.to_pylist())
+    return [
+        (group, {"docs": row["count_all"], "chars": row["chars_sum"], "bytes": row["bytes_sum"], "tokens": row["tokens_sum"]})
+        for group, row in rows
+    ]
+
+
+def _counted(found: Range) -> Counts:
+    """Documents that came into a range, and those that are written at all."""
+    table = found.table.drop_columns(["cuts", "ids"])
+    return {
+        kind: {group: {unit: sums[unit] for unit in UNITS} for group, sums in _by_group(rows)}
+        for kind, rows in (("in", table), ("out", table.take(pa.array(found.order[found.repeat == 0]))))
     }
-    # What a shard is made of is what is in it: documents cannot leave here.
-    add_counts(counts, {"in": out, "out": out})
+
+
+def _add_groups(groups: dict[str, dict[str, int]], found: Range) -> None:
+    """Add what is written, copies included, by ``source/type``."""
+    written = found.table.drop_columns(["cuts", "ids"]).take(pa.array(found.order))
+    for group, sums in _by_group(written):
+        total = groups.setdefault(group, dict.fromkeys(sums, 0))
+        for unit, number in sums.items():
+            total[unit] += number
+
+
+def _left_out(found: Range, epochs: Epochs) -> pa.Table:
+    """The ledger of documents that are written no time."""
+    left = np.setdiff1d(np.arange(found.table.num_rows), found.order)
+    asked = dict(epochs)
+    ledger = Ledger("tokenize")
+    for row in found.table.select(["doc_id", "source", "doc_type", "chars", "bytes"]).take(pa.array(left)).to_pylist():
+        value = asked.get(f"{row['source']}/{row['doc_type']}")
+        ledger.add(row["doc_id"], row["source"], row["doc_type"], "drop", LEFT_OUT, row["chars"], row["bytes"], value=value)
+    return ledger.table()

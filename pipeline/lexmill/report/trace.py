@@ -54,7 +54,7 @@ def _row(stage: str, row: Mapping[str, Any]) -> dict[str, Any]:
 def _kept(folder: Any, manifest: Mapping[str, Any], doc_id: str, stage: str) -> bool:
     """A doc_id that stood twice leaves once and is kept once."""
     if stage == "tokenize":
-        return True
+        return False  # what the mixture leaves out is in no shard, and no doc_id stands twice any more
     for entry in manifest["parts"]:
         ids = pq.read_table(folder / entry["name"], columns=["doc_id"])["doc_id"]
         if pc.any(pc.equal(ids, doc_id)).as_py():

@@ -121,10 +121,14 @@ def write_bytes(path: Path, data: bytes, mode: int = 0o600) -> str:
     return out.sha256
 
 
+def json_bytes(value: Any) -> bytes:
+    """``value`` as JSON with sorted keys and two-space indents, so that equal values are equal bytes."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
 def write_json(path: Path, value: Any, mode: int = 0o600) -> str:
-    """Write ``value`` as JSON with sorted keys and two-space indents, so that equal values are equal bytes."""
-    data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    return write_bytes(path, data, mode)
+    """Write ``value`` as ``json_bytes`` gives it; returns the file's sha256."""
+    return write_bytes(path, json_bytes(value), mode)
 
 
 def read_json(path: Path) -> Any:
@@ -228,6 +232,7 @@ def sizes(root: Path) -> dict[str, int]:
 
 
 PRIVATE = 0o700
+PUBLIC = 0o644
 
 
 def make_folder(folder: Path, mode: int) -> Path:

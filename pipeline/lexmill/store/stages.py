@@ -255,6 +255,30 @@ class Target:
             )
         )
 
+    def forward(self, source: StageFolder) -> Receipt:
+        """This part is that of ``source`` as it stands: nothing of it left."""
+        came = source.receipt(self.number)
+        if came is None:
+            raise DamagedFile(f"{source.path.name}/{part_name(self.number)} is damaged or gone")
+        files.copy(source.part(self.number), self.folder.part(self.number))
+        ledger_sha256, ledger_size = files.write_table(self.folder.ledger(self.number), LEDGER.empty_table())
+        out = came.counts.get("out", {})
+        return self._finish(
+            Receipt(
+                number=self.number,
+                key=self.key,
+                fingerprint=self.fingerprint or self.key,
+                sha256=came.sha256,
+                size=came.size,
+                rows=came.rows,
+                ledger_sha256=ledger_sha256,
+                ledger_size=ledger_size,
+                ledger_rows=0,
+                counts={"in": out, "out": out},
+                tallies={},
+            )
+        )
+
     def write_work(
         self,
         table: pa.Table,
@@ -274,12 +298,14 @@ class Target:
         extra: Mapping[str, Any] | None = None,
         counts: Counts | None = None,
         tallies: Mapping[str, int] | None = None,
+        ledger: list[pa.Table] | None = None,
         compression: Mapping[str, str] | None = None,
         encoding: Mapping[str, str] | None = None,
     ) -> Iterator[tuple[Any, list[Receipt]]]:
         """Write a part row group by row group (``files.parquet``); after the block the list holds its receipt.
 
-        ``extra`` and ``counts`` are read at the end, so that the block may fill them.
+        ``extra``, ``counts`` and ``ledger`` (tables to be written one after the other) are read at the end, so that the block may
+        fill them.
         """
         done: list[Receipt] = []
         rows = _RowCount()
@@ -288,6 +314,8 @@ class Target:
             out,
         ):
             yield rows.counting(writer), done
+        left = None if ledger is None else pa.concat_tables([LEDGER.empty_table(), *ledger])
+        ledger_sha256, ledger_size = (None, 0) if left is None else files.write_table(self.folder.ledger(self.number), left)
         done.append(
             self._finish(
                 Receipt(
@@ -297,11 +325,11 @@ class Target:
                     sha256=out.sha256,
                     size=out.size,
                     rows=rows.number,
-                    ledger_sha256=None,
-                    ledger_size=0,
-                    ledger_rows=0,
+                    ledger_sha256=ledger_sha256,
+                    ledger_size=ledger_size,
+                    ledger_rows=0 if left is None else left.num_rows,
                     counts=counts or {},
-                    tallies=dict(tallies or {}),
+                    tallies={**(rule_tallies(left) if left is not None else {}), **(tallies or {})},
                     extra=dict(extra or {}),
                 )
             )

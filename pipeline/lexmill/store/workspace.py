@@ -6,7 +6,7 @@ from pathlib import Path
 from lexmill.store.stages import StageFolder
 
 # A document's way; what follows them publishes.
-STAGES = ("ingest", "dedup", "deidentify", "filter", "tokenize")
+STAGES = ("ingest", "dedup", "decontaminate", "deidentify", "filter", "tokenize")
 RELEASE = "release"
 
 

@@ -66,7 +66,7 @@ def _is_ordinal(point: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _squeeze(points: Any, n: int) -> int:
+def squeeze(points: Any, n: int) -> int:
     """Take blanks out and fold full-width ASCII, in place; the new length."""
     kept = 0
     for i in range(n):
@@ -100,7 +100,7 @@ def _end_of_mask(points: Any, n: int, start: int, after_han: bool) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _fold_masks(points: Any, n: int) -> int:
+def fold_masks(points: Any, n: int) -> int:
     """Fold every mask to one 某, in place; the new length."""
     kept = 0
     i = 0
@@ -169,8 +169,8 @@ def _copy(data: Any, offsets: Any, out: Any, ends: Any) -> None:
     points = np.empty(longest, np.uint32)
     ends[0] = 0
     for d in range(offsets.size - 1):
-        n = _squeeze(points, decode(data, offsets[d], offsets[d + 1], points))
-        ends[d + 1] = _encode(points, _fold_masks(points, n), out, ends[d])
+        n = squeeze(points, decode(data, offsets[d], offsets[d + 1], points))
+        ends[d + 1] = _encode(points, fold_masks(points, n), out, ends[d])
 
 
 def comparison_copies(texts: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -42,6 +42,19 @@ def windows(shards: Sequence[Mapping[str, Any]]) -> list[Entry]:
     return rows
 
 
+def mixed(sets: Sequence[Mapping[str, Any]]) -> Entry:
+    """What there was and what is written, copies included, by ``source/type`` over all sets; settings are those of the newest."""
+    groups: dict[str, Entry] = {}
+    for one in sets:
+        for group, row in one["mix"]["groups"].items():
+            before = groups.get(group, {})
+            groups[group] = {name: value if name == "epochs" else value + before.get(name, 0) for name, value in row.items()}
+    total = max(1, sum(row["tokens"] for row in groups.values()))
+    for row in groups.values():
+        row["share"] = round(row["tokens"] / total, 6)
+    return {"settings": sets[-1]["mix"]["settings"], "groups": dict(sorted(groups.items()))}
+
+
 def compose(
     version: str,
     parent: str | None,

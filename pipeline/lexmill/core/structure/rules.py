@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
 import ahocorasick_rs
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from lexmill.config import DocType
 from lexmill.core.rulebook import Fault, Rule, Rulebook
@@ -80,6 +80,30 @@ class Heading(Rule):
     confidence: Confidence
     match: Words
     no_match: Words
+
+
+# Facts, reasons and judgment of a case are one: a model learns from one what follows from the other.
+_TOGETHER = frozenset({"诉称", "辩称", "查明", "理由", "依据", "主文"})
+
+
+class Section(Rule):
+    """Segments of ``kinds`` that a run may leave out of documents of ``doc_type``, if its ``filter.sections`` names this rule.
+
+    ``share`` (0 to 1): in so many of the documents they stay. In a ``match`` example what goes stands between two bars; a
+    ``no_match`` example loses nothing.
+    """
+
+    doc_type: DocType
+    kinds: Words
+    share: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    match: Words
+    no_match: Words
+
+    @model_validator(mode="after")
+    def _keeps_the_case(self) -> "Section":
+        if self.doc_type == "judgment" and _TOGETHER.intersection(self.kinds):
+            raise ValueError(f"{'、'.join(sorted(_TOGETHER))} of a judgment stay together: take them out of kinds")
+        return self
 
 
 class Mark(NamedTuple):
@@ -234,10 +258,11 @@ def _start(hit: _Hit) -> int:
 
 
 class SegmentRules(Rulebook):
-    """The cues and headings of ``rules/segment``; the compiled finders are kept with it, so it does not pickle once used."""
+    """The cues, headings and sections of ``rules/segment``; compiled finders are kept with it: it does not pickle once used."""
 
     cue: tuple[Cue, ...] = ()
     heading: tuple[Heading, ...] = ()
+    section: tuple[Section, ...] = ()
 
     @property
     def _rules(self) -> list[Cue | Heading]:
@@ -271,4 +296,20 @@ class SegmentRules(Rulebook):
             for number, example in enumerate(rule.no_match, 1):
                 if finder.find(example).all([rule.kind], 0, len(example)):
                     faults.append(Fault(rule.id, f"no_match example {number}: the rule holds; narrow its pattern"))
-        return faults
+        return [*faults, *self._section_faults()]
+
+    def _section_faults(self) -> Iterator[Fault]:
+        # The segmenter is built on these rules.
+        from lexmill.core.structure.segment import segment
+
+        for rule in self.section:
+            for name, examples in (("match", rule.match), ("no_match", rule.no_match)):
+                for number, example in enumerate(examples, 1):
+                    text = example.replace(BAR, "")
+                    parts = segment(text, rule.doc_type, self)
+                    kept = "".join(text[part.start : part.end] for part in parts if part.kind not in rule.kinds)
+                    pieces = example.split(BAR)
+                    if len(pieces) != (3 if name == "match" else 1):
+                        yield Fault(rule.id, f"{name} example {number}: put what goes between two {BAR}, and none in a no_match")
+                    elif kept != "".join(pieces[::2]):
+                        yield Fault(rule.id, f"{name} example {number}: what stays has {len(kept)} characters, not what was said")

@@ -1,0 +1,1 @@
+"""Documents that hold items of benchmarks."""

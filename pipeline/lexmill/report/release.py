@@ -1,0 +1,120 @@
+"""What is in a release: a sequence with its documents, and tokens by source and type."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexmill.core.tokens.ids import low63
+from lexmill.core.tokens.tokenizer import Tokenizer
+from lexmill.errors import InputError
+from lexmill.store import files
+
+_BATCH = 64  # sequences decoded from Parquet at a time
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a sequence: its document, tokens and characters as (start, end), and its text, a repeated heading apart."""
+
+    doc_id: str
+    title: str | None
+    source: str
+    doc_type: str
+    repeat: int
+    tokens: tuple[int, int]
+    chars: tuple[int, int]
+    heading: str
+    text: str
+
+
+def find(path: Path) -> Path:
+    """The folder of a release: that itself, or the newest one of a folder of releases or a workspace. Raises InputError."""
+    for folder in (path, path / "releases"):
+        latest = files.read_json(folder / "latest.json")
+        if latest is not None:
+            return Path(folder / latest["release"])
+    if not (path / "manifest.json").is_file():
+        raise InputError(f"{path}: no release; give the folder of one, or a workspace")
+    return path
+
+
+def manifest_of(release: Path) -> dict[str, Any]:
+    """The manifest of a release; raises InputError where there is none."""
+    found = files.read_json(release / "manifest.json")
+    if not isinstance(found, dict) or "shards" not in found:
+        raise InputError(f"{release}: no release; its manifest.json is missing or of another kind")
+    return found
+
+
+def read_sequence(
+    release: Path, manifest: Mapping[str, Any], seq_len: int | None, number: int, tokenizer: Tokenizer
+) -> list[Piece]:
+    """The pieces of sequence ``number``, counted from 0 over the shards of one window length.
+
+    Raises InputError where there is none, or where the vocabulary is not the release's.
+    """
+    if tokenizer.digest != manifest["tokenizer"]["sha256"]:
+        raise InputError(f"the release was made with another vocabulary than {tokenizer.name}; give its file as --tokenizer")
+    shards = [shard for shard in manifest["shards"] if shard["seq_len"] == seq_len]
+    left = number
+    for shard in shards:
+        if left < shard["rows"]:
+            return _pieces(release, _row(release / shard["path"], left), tokenizer)
+        left -= shard["rows"]
+    raise InputError(f"there is no sequence {number}: those of this window length are 0 to {number - left - 1}")
+
+
+def _row(path: Path, number: int) -> dict[str, Any]:
+    with pq.ParquetFile(path) as shard:
+        for batch in shard.iter_batches(batch_size=_BATCH):
+            if number < batch.num_rows:
+                return dict(batch.slice(number, 1).to_pylist()[0])
+            number -= batch.num_rows
+    raise InputError(f"{path.name} has fewer rows than its manifest says: it is damaged")
+
+
+def _pieces(release: Path, row: Mapping[str, Any], tokenizer: Tokenizer) -> list[Piece]:
+    known = _documents(release, set(row["doc_ids"]))
+    pieces, at = [], 0
+    names = ("doc_ids", "doc_lens", "head_lens", "char_starts", "char_ends", "repeats", "sources", "doc_types")
+    for short, length, head, start, end, repeat, source, doc_type in zip(*(row[name] for name in names), strict=True):
+        doc_id, title = known.get(short, (f"(ends in {short:016x})", None))
+        ids = row["input_ids"][at : at + length]
+        heading, text = tokenizer.decode(ids[:head]), tokenizer.decode(ids[head:])
+        pieces.append(Piece(doc_id, title, source, doc_type, repeat, (at, at + length), (start, end), heading, text))
+        at += length
+    return pieces
+
+
+def _documents(release: Path, short_ids: set[int]) -> dict[int, tuple[str, str | None]]:
+    """doc_id and title by short id."""
+    found = {}
+    for path in sorted((release / "text").glob("*.parquet")):
+        for doc_id, title in _titles(pq.read_table(path, columns=["doc_id", "title"])):
+            if low63(doc_id) in short_ids:
+                found[low63(doc_id)] = (doc_id, title)
+    return found
+
+
+def _titles(table: pa.Table) -> Iterator[tuple[str, str | None]]:
+    return zip(table["doc_id"].to_pylist(), table["title"].to_pylist(), strict=True)
+
+
+def token_rows(release: Path) -> list[dict[str, Any]]:
+    """Documents, characters and tokens (copies included), share, epochs and characters a token, by source and type."""
+    mix = files.read_json(release / "mix.json")
+    if mix is None:
+        raise InputError(f"{release}: no mix.json; it was made by an earlier version, or is damaged")
+    return [
+        {
+            "source": group.rpartition("/")[0],
+            "doc_type": group.rpartition("/")[2],
+            **row,
+            "chars_per_token": round(row["chars"] / row["tokens"], 3) if row["tokens"] else None,
+        }
+        for group, row in mix["groups"].items()
+    ]
