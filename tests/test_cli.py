@@ -114,7 +114,7 @@ def test_segment_shows_parts_and_citations(
 def test_extract_of_nothing_exits_3(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "x.png").write_bytes(b"\x89PNG")
     assert lexmill(monkeypatch, "extract", str(tmp_path / "x.png")) == 3
-    assert json.loads(capsys.readouterr().out) == {"record_id": None, "problem": "ingest.unknown_format"}
+    assert json.loads(capsys.readouterr().out) == {"record_id": None, "problem": "ingest.needs_ocr"}
     assert lexmill(monkeypatch, "extract", str(tmp_path / "none.txt")) == 3
 
 

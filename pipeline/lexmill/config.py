@@ -14,7 +14,23 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,6
 DocType = Literal["judgment", "contract", "exam", "qa", "statute"]
 SourceType = Literal[DocType, "auto"]
 Format = Literal[
-    "7z", "arrow", "csv", "doc", "docx", "html", "json", "jsonl", "md", "parquet", "pdf", "sqlite", "tar", "tsv", "txt", "zip"
+    "7z",
+    "arrow",
+    "csv",
+    "doc",
+    "docx",
+    "html",
+    "json",
+    "jsonl",
+    "md",
+    "parquet",
+    "pdf",
+    "sqlite",
+    "tar",
+    "tsv",
+    "txt",
+    "xlsx",
+    "zip",
 ]
 
 

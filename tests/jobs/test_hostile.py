@@ -18,14 +18,15 @@ from pathlib import Path
 from lexmill.config import Fields, Ingest, Source
 from lexmill.core.ingest.limits import Limits
 from lexmill.core.ingest.records import BadRecord
-from lexmill.jobs.reading import Reading, extents, format_in
+from lexmill.jobs.reading import Extent, Reading, extents, format_in
 from lexmill.store.raw import ContentDigest, compression_of
 from lexmill.errors import DocumentError
 path, limits = Path(sys.argv[1]), Limits.of(Ingest())
 source = Source.model_construct(name="a", doc_type="auto", paths=("-",), format=None, records=None, query=None, fields=Fields())
 found, size, fmt = [], path.stat().st_size, format_in(source, path.name)
 try:
-    cuts = extents(str(path), size, fmt, compression_of(path.name), None, 32 << 20, limits)
+    whole = Extent(str(path), size, fmt, compression_of(path.name), 0, -1)
+    cuts = extents(whole, None, 32 << 20, limits, path.parent / "stretches")
 except DocumentError as error:
     cuts, found = [], [error.rule]
 for extent in cuts:

@@ -55,7 +55,7 @@ def test_a_survey_says_what_lies_there(tmp_path: Path) -> None:
     assert found["a"].formats == {"txt": 2, "jsonl.gz": 1}
     assert found["a"].encodings == {"gb18030": 1, "utf-16-le": 1, "utf-8": 1}
     assert found["b"].problem == ("ingest.bad_json", 3)
-    assert found["b"].formats == {"jsonl": 1, "unknown": 1}
+    assert found["b"].formats == {"jsonl": 1, "image": 1}
     assert found["c"].problem == ("ingest.binary", 5)
     assert found["d"].problem == ("ingest.broken_compression", 6)
     assert not (tmp_path / "w").exists()
@@ -100,7 +100,7 @@ def test_a_type_given_is_the_type(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "problem"),
     [
-        ("x.png", b"\x89PNG", "ingest.unknown_format"),
+        ("x.png", b"\x89PNG", "ingest.needs_ocr"),
         ("x.txt", bytes(range(256)) * 20, "ingest.binary"),
         ("x.txt.gz", b"no gzip", "ingest.broken_compression"),
     ],

@@ -53,7 +53,8 @@ def tarred(files: Mapping[str, bytes]) -> bytes:
 
 def cuts_of(path: Path, of: Source, part_bytes: int, bounds: Limits) -> list[Extent]:
     fmt = format_in(of, path.name)
-    return extents(str(path), path.stat().st_size, fmt, compression_of(path.name), of.query, part_bytes, bounds)
+    whole = Extent(str(path), path.stat().st_size, fmt, compression_of(path.name), 0, -1)
+    return extents(whole, of.query, part_bytes, bounds, path.parent / f"{path.name}.stretches")
 
 
 def read(
@@ -117,7 +118,7 @@ def test_an_archive_of_many_things(tmp_path: Path) -> None:
         ("b.parquet", "0", f"{TEXT}表"),
         ("内/c.tar.gz#甲.txt", None, f"{TEXT}甲"),
         ("内/c.tar.gz#空.txt", None, "ingest.empty"),
-        ("d.png", None, "ingest.unknown_format"),
+        ("d.png", None, "ingest.needs_ocr"),
         ("空.jsonl", None, "ingest.empty"),
         ("e.gz", None, "ingest.unknown_format"),
         ("f.zip", None, "ingest.broken_archive"),

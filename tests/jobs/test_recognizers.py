@@ -12,6 +12,7 @@ from lexmill.core.deid.detector import Detector
 from lexmill.errors import ConfigError, GateError, StoppedError
 from lexmill.jobs import decontaminate, dedup, deidentify, ingest
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key
+from lexmill.jobs.resources import load_tagger
 from tests.jobs.conftest import MakeJob
 
 MODULE = """
@@ -93,7 +94,7 @@ def test_nothing_is_downloaded(
     monkeypatch.setattr("socket.socket.connect", refuse)
     monkeypatch.setattr("socket.getaddrinfo", refuse)
     (mail,) = load_recognizers(recognizer_key(job.config))
-    detector = Detector(job.rules.deid, "train-strict", (mail,))
+    detector = Detector(job.rules.deid, "train-strict", load_tagger(), (mail,))
     assert detector.detect("(a!b@example.co.uk)", "auto")[0].entity == "EMAIL_ADDRESS"
     assert mail.analyze("a@example.notadomain", ["EMAIL_ADDRESS"]) == []
     assert tldextract.tldextract.TLD_EXTRACTOR.suffix_list_urls == ()

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pypdfium2 as pdfium
 import pytest
+import xlsxwriter
 
 from lexmill.config import Ingest
 from lexmill.core.ingest.items import Broken, Page
@@ -51,7 +52,7 @@ def nested(depth: int, times: int) -> bytes:
 
 
 def test_a_pdf_is_read() -> None:
-    (page,) = read_confined(nested(2, 3), LIMITS)
+    (page,) = read_confined(nested(2, 3), "pdf", LIMITS)
     assert isinstance(page, Page)
     assert page.text.count("some text") >= 1
 
@@ -61,13 +62,25 @@ def test_a_pdf_is_read() -> None:
 def test_forms_within_forms_are_ended_by_their_limit_and_the_next_is_read() -> None:
     hostile = nested(12, 30)
     assert len(hostile) < 10_000
-    assert read_confined(hostile, LIMITS) == [Broken(None, "ingest.max_seconds", 0, len(hostile))]
-    (page,) = read_confined(nested(2, 3), LIMITS)
+    assert read_confined(hostile, "pdf", LIMITS) == [Broken(None, "ingest.max_seconds", 0, len(hostile))]
+    (page,) = read_confined(nested(2, 3), "pdf", LIMITS)
     assert isinstance(page, Page)
 
 
 def test_what_is_no_pdf_is_said_to_be_broken() -> None:
-    (broken,) = read_confined(b"%PDF-1.4 nothing", LIMITS)
+    (broken,) = read_confined(b"%PDF-1.4 nothing", "pdf", LIMITS)
     assert isinstance(broken, Broken)
     assert broken.rule == "ingest.broken_pdf"
     assert pdfium.PdfDocument(nested(1, 1)) is not None
+
+
+def test_a_sheet_of_seventeen_thousand_million_cells_is_one_fault() -> None:
+    out = io.BytesIO()
+    with xlsxwriter.Workbook(out, {"in_memory": True}) as book:
+        sheet = book.add_worksheet()
+        sheet.write_string(0, 0, "正文")
+        sheet.write_string(1_048_575, 16_383, "甲")
+    data = out.getvalue()
+    assert read_confined(data, "xlsx", LIMITS) == [Broken(None, "ingest.broken_workbook", 0, len(data))]
+    (page,) = read_confined(nested(2, 3), "pdf", LIMITS)
+    assert isinstance(page, Page)

@@ -11,7 +11,7 @@ from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.recognizers import RecognizerKey, recognizer_key
-from lexmill.jobs.resources import detector_for
+from lexmill.jobs.resources import detector_for, load_tagger
 from lexmill.schema import DOCUMENT, DOCUMENT_RAW, LEDGER
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
@@ -21,16 +21,17 @@ def run(job: Job, decontaminated: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage deidentify up to date; raises GateError where more documents than allowed were quarantined."""
     settings = job.config.deidentify
     policy = settings.policy if settings.enabled else None
+    model = load_tagger().digest
     recognizers = recognizer_key(job.config)
     fingerprint = digest(
-        "deidentify", code_digest(__name__), job.rules.digests["deid"], policy, recognizers.digest, settings.article_4
+        "deidentify", code_digest(__name__), job.rules.digests["deid"], policy, model, recognizers.digest, settings.article_4
     )
     source = job.workspace.stage("decontaminate")
     tasks = [
         PartTask(
             number,
             digest(fingerprint, entry["sha256"]),
-            (source, entry, policy, settings.article_4, recognizers, job.config.rule_folders, job.rules.digests),
+            (source, entry, policy, settings.article_4, recognizers, job.config.rule_folders, job.rules.digests, model),
             int(entry["bytes"]),
             digest(fingerprint, entry["fingerprint"]),
         )
@@ -56,12 +57,13 @@ def deidentify_part(
     recognizers: RecognizerKey,
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
+    model: str,
 ) -> Receipt:
     """Mask the documents of one part."""
     table = source.read(entry, DOCUMENT_RAW)
     if policy is None:
         batch = Batch(table.select(DOCUMENT.names), LEDGER.empty_table(), {})
     else:
-        detector = detector_for(overlays, digests, policy, recognizers)
+        detector = detector_for(overlays, digests, policy, model, recognizers)
         batch = deidentify(table, detector, Article4(detector.rules) if article_4 else None)
     return target.write(batch, count_documents(table))

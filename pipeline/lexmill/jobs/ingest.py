@@ -14,13 +14,13 @@ from lexmill.config import Config, Source
 from lexmill.core.batch import Batch, Ledger, n_bytes
 from lexmill.core.ingest.document import make_document
 from lexmill.core.ingest.limits import Limits
-from lexmill.core.ingest.records import ARCHIVES, SPLITTABLE, WORD, BadRecord, Record
+from lexmill.core.ingest.records import ARCHIVES, WORD, BadRecord, Record
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.structure.columns import DocumentColumns
 from lexmill.errors import ConfigError, DocumentError, InputError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
-from lexmill.jobs.reading import Extent, Found, Reading, extents, format_in
+from lexmill.jobs.reading import Extent, Found, Reading, extents, format_in, in_stretch
 from lexmill.jobs.resources import rules_for
 from lexmill.schema import LINEAGE
 from lexmill.store import files
@@ -47,6 +47,7 @@ _PLAN = pa.schema(
         ("compression", pa.string()),
         ("start", pa.int64()),
         ("end", pa.int64()),
+        ("is_stretch", pa.bool_()),
         ("file_number", pa.int32()),
         ("rule", pa.string()),
     ]
@@ -55,7 +56,10 @@ _PLAN = pa.schema(
 
 @dataclass(frozen=True)
 class Piece:
-    """A raw file, or an extent of one; ``end`` is -1 for a whole file, ``rule`` a limit that forbids to read it, or empty."""
+    """A raw file, or an extent of one; ``end`` is -1 for a whole file, ``rule`` a limit that forbids to read it, or empty.
+
+    ``is_stretch`` says that it was unpacked into the lineage's folder of its file.
+    """
 
     part: int
     source: str
@@ -67,30 +71,36 @@ class Piece:
     compression: str
     start: int
     end: int
+    is_stretch: bool
     file_number: int
     rule: str
 
-    @property
-    def extent(self) -> Extent:
+    def extent(self, lineage: Path) -> Extent:
         """What is to be read."""
-        return Extent(self.uri, self.size, self.fmt, self.compression, self.start, self.end)
-
-    @property
-    def weight(self) -> int:
-        """Bytes to read, about."""
-        return self.size if self.end < 0 or self.fmt not in SPLITTABLE else self.end - self.start
+        extent = Extent(self.uri, self.size, self.fmt, self.compression, self.start, self.end)
+        return in_stretch(extent, _stretches(lineage, self.file_number), self.start, self.end) if self.is_stretch else extent
 
 
-def doc_id(source: str, relative: str, member: str, record_id: str) -> str:
-    """The name of a document on every machine: hex of blake2b-128 over source, path in the source, archive member, record id."""
-    return hashlib.blake2b(orjson.dumps([source, relative, member, record_id]), digest_size=16).hexdigest()
+def _stretches(lineage: Path, file_number: int) -> Path:
+    return lineage / "unpacked" / f"{file_number:06d}"
+
+
+def doc_id(source: str, relative: str, member: str, own_id: str, place: str) -> str:
+    """The name of a document on every machine: hex of blake2b-128 over source, path in the source, archive member and record.
+
+    A record is named by the id that it has in its source, else by its place (byte offset or number), so that row 1 is not the
+    record whose own id is 1; a file that is one document has neither.
+    """
+    key = [source, relative, member, own_id, place] if place else [source, relative, member, own_id]
+    return hashlib.blake2b(orjson.dumps(key), digest_size=16).hexdigest()
 
 
 class _Planner:
     """Assigns raw files to parts; a file that has been seen before stays in its part."""
 
-    def __init__(self, known: list[Piece], part_bytes: int, limits: Limits) -> None:
+    def __init__(self, known: list[Piece], part_bytes: int, limits: Limits, lineage: Path) -> None:
         self._limits = limits
+        self._lineage = lineage
         self._known: dict[tuple[str, str], list[Piece]] = {}
         for piece in known:
             self._known.setdefault((piece.source, piece.relative), []).append(piece)
@@ -106,20 +116,26 @@ class _Planner:
     def add(self, source: Source, raw: RawFile) -> None:
         known = self._known.get((source.name, raw.relative), [])
         fmt = format_in(source, raw.relative)
-        if known and (known[0].size, known[0].stamp, known[0].fmt) == (raw.size, raw.stamp, fmt):
+        is_known = bool(known) and (known[0].size, known[0].stamp, known[0].fmt) == (raw.size, raw.stamp, fmt)
+        if is_known and all(Path(piece.extent(self._lineage).uri).exists() for piece in known if piece.is_stretch):
             self.pieces.extend(replace(piece, uri=raw.uri) for piece in known)
             return
         compression = compression_of(raw.relative)
         rule = raw.rule
-        cuts = [Extent(raw.uri, raw.size, fmt, compression, 0, -1)]
+        number = known[0].file_number if known else self._next_file
+        self._next_file += 0 if known else 1
+        whole = Extent(raw.uri, raw.size, fmt, compression, 0, -1)
+        cuts = [whole]
         try:
             if not rule:
-                cuts = extents(*cuts[0][:4], source.query, self._part_bytes, self._limits)
+                cuts = extents(whole, source.query, self._part_bytes, self._limits, _stretches(self._lineage, number))
         except DocumentError as error:
             # What is only broken is left to its task, which keeps what can be read.
             rule = error.rule if error.rule.startswith("ingest.max_") else ""
-        number = known[0].file_number if known else self._next_file
-        self._next_file += 0 if known else 1
+        if is_known and [(cut.start, cut.end) for cut in cuts] == [(piece.start, piece.end) for piece in known]:
+            # Only its stretches were gone.
+            self.pieces.extend(replace(piece, uri=raw.uri) for piece in known)
+            return
         is_whole = len(cuts) == 1
         stays = is_whole and known and known[0].end < 0 and raw.size <= self._part_bytes
         for cut in cuts:
@@ -141,6 +157,7 @@ class _Planner:
                     compression=compression,
                     start=cut.start,
                     end=cut.end,
+                    is_stretch=cut.uri != raw.uri,
                     file_number=number,
                     rule=rule,
                 )
@@ -170,7 +187,7 @@ def plan(config: Config, workspace: Workspace) -> dict[int, list[Piece]]:
     part_bytes = max(1, int(config.ingest.part_mb * MB))
     path = files.make_private(workspace.lineage) / f"plan-{part_bytes}.parquet"
     known = _known_pieces(path)
-    planner = _Planner(known, part_bytes, Limits.of(config.ingest))
+    planner = _Planner(known, part_bytes, Limits.of(config.ingest), workspace.lineage)
     for source in config.source:
         planner.start_source()
         try:
@@ -186,6 +203,10 @@ def plan(config: Config, workspace: Workspace) -> dict[int, list[Piece]]:
             planner.add(source, raw)
     if planner.pieces != known:
         files.write_table(path, pa.Table.from_pylist([asdict(piece) for piece in planner.pieces], schema=_PLAN))
+    used = {piece.extent(workspace.lineage).uri for piece in planner.pieces if piece.is_stretch}
+    for stretch in workspace.lineage.glob("unpacked/*/*"):
+        if str(stretch) not in used:
+            files.remove(stretch)
     parts: dict[int, list[Piece]] = {}
     for piece in planner.pieces:
         parts.setdefault(piece.part, []).append(piece)
@@ -204,7 +225,11 @@ def run(job: Job) -> dict[str, Any]:
     sources = {source.name: source for source in config.source}
     about = {name: _about(source) for name, source in sources.items()}
     tasks = []
-    for number, pieces in plan(config, job.workspace).items():
+    parts = plan(config, job.workspace)
+    last_ends: dict[int, int] = {}
+    for piece in (piece for pieces in parts.values() for piece in pieces):
+        last_ends[piece.file_number] = max(piece.end, last_ends.get(piece.file_number, 0))
+    for number, pieces in parts.items():
         source = sources.get(pieces[0].source) if pieces else None
         made_by = digest(fingerprint, about[pieces[0].source] if pieces else None, _versions(pieces, converters))
         key = digest(made_by, [asdict(piece) for piece in pieces])
@@ -218,7 +243,7 @@ def run(job: Job) -> dict[str, Any]:
             job.config.rule_folders,
             job.rules.digests,
         )
-        tasks.append(PartTask(number, key, arguments, sum(piece.weight for piece in pieces)))
+        tasks.append(PartTask(number, key, arguments, sum(weight(piece, last_ends) for piece in pieces)))
     manifest = job.runner.run_stage("ingest", job.workspace.stage("ingest"), ingest_part, tasks, fingerprint)
     files.sweep(job.workspace.lineage)
     kept = {part_name(task.number) for task in tasks}
@@ -228,6 +253,11 @@ def run(job: Job) -> dict[str, Any]:
     if not sum(entry["rows"] for entry in manifest["parts"]):
         raise InputError("nothing in any source is readable; the ledger of stage ingest says why, file by file")
     return manifest
+
+
+def weight(piece: Piece, last_ends: Mapping[int, int]) -> int:
+    """Bytes of the raw file that a piece stands for, about: its share of the lines' bytes, the rows, the members."""
+    return piece.size if piece.end < 0 else piece.size * (piece.end - piece.start) // last_ends[piece.file_number]
 
 
 def _about(source: Source) -> dict[str, Any]:
@@ -268,7 +298,7 @@ def ingest_part(
         reading = Reading(source, limits, converters, content)
         for piece in pieces:
             found: Iterable[Found] = (
-                [Found("", BadRecord(None, piece.rule, 0, 0))] if piece.rule else reading.records(piece.extent)
+                [Found("", BadRecord(None, piece.rule, 0, 0))] if piece.rule else reading.records(piece.extent(lineage))
             )
             table.take(piece, found)
         if reading.n_skipped:
@@ -316,7 +346,8 @@ class _Documents:
 
     def take(self, piece: Piece, found: Iterable[Found]) -> None:
         for member, record in found:
-            identity = doc_id(self.source.name, piece.relative, member, record.record_id or "")
+            own_id, place = (record.record_id or "", "") if record.has_own_id else ("", record.record_id or "")
+            identity = doc_id(self.source.name, piece.relative, member, own_id, place)
             uri = "#".join([piece.uri, *filter(None, [member]), *filter(None, [record.record_id])])
             if isinstance(record, BadRecord):
                 self._count(self.source.doc_type, record.n_chars, record.n_bytes)

@@ -13,6 +13,7 @@ from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.mask import mask
 from lexmill.core.structure.doctype import guess
 from lexmill.errors import ConfigError, DocumentError, InputError
+from lexmill.jobs.resources import load_tagger
 from lexmill.schema import DOC_TYPES
 from lexmill.store import files
 
@@ -57,7 +58,7 @@ def mask_file(source: str, out: str, policy: str, doc_type: str) -> int:
     policies = sorted(known.name for known in book.policy)
     if policy not in policies:
         raise ConfigError(f"--policy {policy}: no such policy; there are {', '.join(policies)}")
-    detector = Detector(book, policy)
+    detector = Detector(book, policy, load_tagger())
     failed = 0
     with _reading(source) as lines, _writing(out) as stream:
         for number, line in enumerate(lines):

@@ -14,7 +14,7 @@ from lexmill.core.ingest.document import make_document
 from lexmill.core.ingest.limits import Limits
 from lexmill.core.ingest.records import SPLITTABLE, BadRecord, read
 from lexmill.errors import ConfigError, DocumentError, InputError
-from lexmill.jobs.reading import UNKNOWN, Extent, Reading, format_in
+from lexmill.jobs.reading import UNREAD, Extent, Reading, format_in
 from lexmill.schema import DOC_TYPES
 from lexmill.store.convert import installed_converters
 from lexmill.store.raw import ContentDigest, compression_of, list_files, read_head
@@ -53,7 +53,7 @@ def survey_sources(config: Config) -> list[SourceSurvey]:
             fmt = format_in(source, raw.relative)
             compression = compression_of(raw.relative)
             found.formats[f"{fmt}{compression}"] += 1
-            problem = "ingest.unknown_format" if fmt == UNKNOWN else None
+            problem = UNREAD.get(fmt)
             if fmt in _TEXT:
                 encoding, problem = _look(raw.uri, compression, raw.size, fmt, source, limits)
                 found.encodings[encoding] += 1

@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import IO, NamedTuple
 
 import orjson
@@ -16,7 +17,7 @@ from lexmill.core.ingest.records import ARCHIVES, SPLITTABLE, TABLES, WORD, BadR
 from lexmill.core.ingest.word import word_format
 from lexmill.errors import DocumentError
 from lexmill.store.archives import list_members, read_members
-from lexmill.store.confined import read_confined
+from lexmill.store.confined import CONFINED, read_confined
 from lexmill.store.convert import Converter, convert_to_text
 from lexmill.store.raw import (
     ContentDigest,
@@ -27,17 +28,22 @@ from lexmill.store.raw import (
     read_file,
     read_head,
     read_lines,
-    unpacked_size,
 )
+from lexmill.store.stretches import COMPRESSION, stretch_name, write_stretches
 from lexmill.store.tables import query_rows, row_ranges
 from lexmill.store.tables import read_rows as read_table_rows
 
 UNKNOWN = "unknown"
+UNREAD = {UNKNOWN: "ingest.unknown_format", "image": "ingest.needs_ocr", "rar": "ingest.unsupported_archive"}
+"""Formats that are not read, and the rule that says so."""
 _ALL = 1 << 62
 
 
 class Extent(NamedTuple):
-    """Of a raw file: lines whose first byte lies in [start, end), rows or members so numbered; ``end`` -1 is a whole file."""
+    """Of a raw file: lines whose first byte lies in [start, end), rows or members so numbered; ``end`` -1 is a whole file.
+
+    ``size`` is the raw file's. Where ``uri`` is a stretch of it that was unpacked, that begins at byte ``base`` of the raw file.
+    """
 
     uri: str
     size: int
@@ -45,6 +51,7 @@ class Extent(NamedTuple):
     compression: str
     start: int
     end: int
+    base: int = 0
 
 
 class Found(NamedTuple):
@@ -65,25 +72,34 @@ def _format_within(source: Source, name: str) -> str:
     return fmt if source.format is None or source.format in ARCHIVES or fmt in ARCHIVES else source.format
 
 
-def extents(uri: str, size: int, fmt: str, compression: str, query: str | None, part_bytes: int, limits: Limits) -> list[Extent]:
+def extents(whole: Extent, query: str | None, part_bytes: int, limits: Limits, stretches: Path) -> list[Extent]:
     """Cut a raw file into extents of about ``part_bytes`` once unpacked, or leave it whole where it is small or cannot be cut.
 
-    Raises DocumentError where a limit forbids to read it at all, or where it is too broken to be cut.
+    Compressed lines are unpacked into the folder ``stretches``. Raises DocumentError where a limit forbids to read the file at
+    all, or where it is too broken to be cut.
     """
-    whole = Extent(uri, size, fmt, compression, 0, -1)
+    uri, size, fmt, compression = whole.uri, whole.size, whole.fmt, whole.compression
     ranges: list[tuple[int, int]] = []
     if fmt in SPLITTABLE and size > part_bytes // 8 and not _is_by_lines(whole, limits):
         return [whole]
-    if fmt in SPLITTABLE:
-        unpacked = size
-        if compression and size > part_bytes // 8:
-            unpacked = unpacked_size(uri, compression, Allowance.split(size, limits))
-        ranges = _even(unpacked, part_bytes)
+    if fmt in SPLITTABLE and compression:
+        if size > part_bytes // 8:
+            ranges = write_stretches(uri, compression, stretches, part_bytes, Allowance.split(size, limits))
+        if len(ranges) > 1:
+            return [in_stretch(whole, stretches, *cut) for cut in ranges]
+    elif fmt in SPLITTABLE:
+        ranges = _even(size, part_bytes)
     elif _is_read_in_place(whole) and size > part_bytes // 4:
         ranges = row_ranges(uri, fmt, size, query, part_bytes, limits)
     elif fmt in ARCHIVES and size > part_bytes // 8:
         ranges = _member_ranges(whole, part_bytes, limits)
     return [whole._replace(start=start, end=end) for start, end in ranges] if len(ranges) > 1 else [whole]
+
+
+def in_stretch(whole: Extent, stretches: Path, start: int, end: int) -> Extent:
+    """The extent [start, end) of a compressed raw file, in the stretch that was unpacked of it."""
+    uri = str(stretches / stretch_name(start))
+    return whole._replace(uri=uri, compression=COMPRESSION, start=start, end=end, base=start)
 
 
 def _is_by_lines(extent: Extent, limits: Limits) -> bool:
@@ -150,8 +166,8 @@ class Reading:
             yield Found("", BadRecord(None, "ingest.empty", 0, 0))
 
     def _records(self, extent: Extent) -> Iterator[Found]:
-        if extent.fmt == UNKNOWN:
-            raise DocumentError("ingest.unknown_format")
+        if extent.fmt in UNREAD:
+            raise DocumentError(UNREAD[extent.fmt])
         if extent.fmt in SPLITTABLE and (extent.end >= 0 or _is_by_lines(extent, self.limits)):
             yield from self._lines(extent)
         elif extent.fmt in ARCHIVES:
@@ -169,14 +185,15 @@ class Reading:
         is_whole = extent.end < 0
         measured = Allowance.whole if is_whole and extent.compression else Allowance.split
         allowance = measured(extent.size, self.limits)
-        end = _ALL if is_whole else extent.end
-        for block in read_lines(extent.uri, extent.compression, extent.start, end, self.limits.record, allowance):
+        start, end = (0, _ALL) if is_whole else (extent.start - extent.base, extent.end - extent.base)
+        for block in read_lines(extent.uri, extent.compression, start, end, self.limits.record, allowance):
+            offset = extent.base + block.offset
             if isinstance(block, LongLine):
-                self.content.add(f"long line {block.offset} {block.n_bytes}".encode())
-                yield Found("", BadRecord(str(block.offset), "ingest.max_record_mb", 0, block.n_bytes))
+                self.content.add(f"long line {offset} {block.n_bytes}".encode())
+                yield Found("", BadRecord(str(offset), "ingest.max_record_mb", 0, block.n_bytes))
             else:
                 self.content.add(block.data)
-                for record in self._read(block.data, extent.fmt, block.offset):
+                for record in self._read(block.data, extent.fmt, offset):
                     yield Found("", record)
 
     def _rows(self, extent: Extent) -> Iterator[Found]:
@@ -230,13 +247,13 @@ class Reading:
             fmt = word_format(data)
             if fmt in ("doc", "rtf"):
                 data, fmt = convert_to_text(data, fmt, self.converters, self.limits), "txt"
-        if fmt == UNKNOWN:
-            raise DocumentError("ingest.unknown_format")
+        if fmt in UNREAD:
+            raise DocumentError(UNREAD[fmt])
         if fmt in ARCHIVES:
             inner = Allowance.whole(len(data), self.limits, allowance)
             yield from self._members(io.BytesIO(data), fmt, 0, -1, member, depth, inner)
-        elif fmt == "pdf":
-            for record in read_rows(read_confined(data, self.limits), self.source.fields, self.source.doc_type):
+        elif fmt in CONFINED:
+            for record in read_rows(read_confined(data, fmt, self.limits), self.source.fields, self.source.doc_type):
                 yield Found(member, record)
         elif fmt == "sqlite":
             yield from self._of_rows(query_rows(data, self.source.query, 0, -1, self.limits), member)

@@ -27,7 +27,7 @@ from lexmill.errors import ConfigError, GateError, InputError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.recognizers import RecognizerKey, recognizer_key
-from lexmill.jobs.resources import detector_for
+from lexmill.jobs.resources import detector_for, load_tagger
 from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, DOCUMENT_RAW, LEDGER
 from lexmill.store import audit, files, reviews
 from lexmill.store.fingerprint import code_digest, digest
@@ -239,7 +239,7 @@ def collect_part(
     digests: Mapping[str, str],
 ) -> Receipt:
     """The texts of the chosen documents of one part, masked, with the spans that were masked in them."""
-    detector = None if policy is None else detector_for(overlays, digests, policy, recognizers)
+    detector = None if policy is None else detector_for(overlays, digests, policy, load_tagger().digest, recognizers)
     before = _REVIEWED[_DEIDENTIFY - 1]
     rows: list[dict[str, Any]] = []
     for stage in sorted({stage for stage, _ in chosen}):

@@ -245,15 +245,6 @@ def opened(uri: str, compression: str, allowance: Allowance) -> Iterator[IO[byte
 _BROKEN = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zstandard.ZstdError, OSError)
 
 
-def unpacked_size(uri: str, compression: str, allowance: Allowance) -> int:
-    """Bytes of a file once decompressed; raises DocumentError on a broken one, or one beyond its allowance."""
-    total = 0
-    with opened(uri, compression, allowance) as stream:
-        while chunk := stream.read(_CHUNK):
-            total += len(chunk)
-    return total
-
-
 def _unreadable(error: Exception) -> DocumentError:
     if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile) and error.errno is not None:
         return DocumentError("ingest.unreadable")

@@ -8,6 +8,8 @@ import pytest
 
 from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.rules import DeidRules
+from lexmill.core.deid.tagger import Tagger
+from lexmill.jobs.resources import load_tagger
 
 RULES_DIR = Path(__file__).parents[3] / "rules" / "deid"
 
@@ -26,10 +28,15 @@ def rules() -> DeidRules:
 
 
 @pytest.fixture(scope="session")
-def strict(rules: DeidRules) -> Detector:
-    return Detector(rules, "train-strict")
+def tagger() -> Tagger:
+    return load_tagger()
 
 
 @pytest.fixture(scope="session")
-def spc(rules: DeidRules) -> Detector:
-    return Detector(rules, "spc2016")
+def strict(rules: DeidRules, tagger: Tagger) -> Detector:
+    return Detector(rules, "train-strict", tagger)
+
+
+@pytest.fixture(scope="session")
+def spc(rules: DeidRules, tagger: Tagger) -> Detector:
+    return Detector(rules, "spc2016", tagger)

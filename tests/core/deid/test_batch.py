@@ -11,6 +11,7 @@ from lexmill.core.deid import residual
 from lexmill.core.deid.batch import deidentify
 from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.rules import DeidRules
+from lexmill.core.deid.tagger import Tagger
 from lexmill.schema import DOCUMENT, DOCUMENT_RAW, LEDGER
 from tests.core.deid.test_detector import failing
 
@@ -42,8 +43,8 @@ ROWS = [
 ]
 
 
-def test_balance_and_fail_closed(rules: DeidRules) -> None:
-    batch = deidentify(table(*ROWS), failing(rules), None)
+def test_balance_and_fail_closed(rules: DeidRules, tagger: Tagger) -> None:
+    batch = deidentify(table(*ROWS), failing(rules, tagger), None)
     assert batch.kept.schema == DOCUMENT
     assert batch.ledger.schema == LEDGER
     ledger = batch.ledger.to_pylist()
@@ -110,8 +111,8 @@ def test_an_empty_batch(strict: Detector) -> None:
     assert (batch.kept.num_rows, batch.ledger.num_rows, batch.counts) == (0, 0, {})
 
 
-def test_no_text_in_the_ledger(rules: DeidRules) -> None:
-    ledger = deidentify(table(*ROWS), failing(rules), None).ledger.to_pylist()
+def test_no_text_in_the_ledger(rules: DeidRules, tagger: Tagger) -> None:
+    ledger = deidentify(table(*ROWS), failing(rules, tagger), None).ledger.to_pylist()
     assert not [row for row in ledger if "章若岚" in str(row) or "卞长庚" in str(row)]
 
 

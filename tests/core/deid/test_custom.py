@@ -12,6 +12,7 @@ from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.mask import mask
 from lexmill.core.deid.rules import DeidRules
 from lexmill.errors import DocumentError
+from lexmill.jobs.resources import load_tagger
 
 SEAL = [Pattern("seal", "印鉴[A-Z]{4}", 0.6)]
 
@@ -81,14 +82,14 @@ def test_presidio_swallows_what_our_base_raises(caplog: pytest.LogCaptureFixture
 
 
 def test_a_timeout_quarantines_the_document(rules: DeidRules) -> None:
-    detector = Detector(rules, "train-strict", (Slow(),))
+    detector = Detector(rules, "train-strict", load_tagger(), (Slow(),))
     assert detector.detect("原告：章若岚，女。", "judgment")
     with pytest.raises(DocumentError, match=r"deid\.detector_failed"):
         detector.detect("原告：章若岚，女。" + "a" * 60, "judgment")
 
 
 def test_what_they_find_is_masked_and_stays_masked(rules: DeidRules) -> None:
-    detector = Detector(rules, "train-strict", (Mail(supported_language="zh"), Seal("zh")))
+    detector = Detector(rules, "train-strict", load_tagger(), (Mail(supported_language="zh"), Seal("zh")))
     masked = mask("原告章若岚，印鉴BCDE，印鉴AAAA，寄至 no!body@example.com 。", "judgment", detector)
     assert [(item.entity, item.rule) for item in masked.spans if item.entity == "SEAL"] == [("SEAL", "recognizer")]
     assert "×××，印鉴AAAA" in masked.text
@@ -97,7 +98,7 @@ def test_what_they_find_is_masked_and_stays_masked(rules: DeidRules) -> None:
 
 
 def test_a_span_beyond_the_text_fails_the_document(rules: DeidRules) -> None:
-    detector = Detector(rules, "train-strict", (Beyond(["BEYOND"], supported_language="zh"),))
+    detector = Detector(rules, "train-strict", load_tagger(), (Beyond(["BEYOND"], supported_language="zh"),))
     with pytest.raises(DocumentError, match=r"deid\.detector_failed"):
         detector.detect("章若岚", "judgment")
 

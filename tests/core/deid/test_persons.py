@@ -102,3 +102,9 @@ def test_the_longer_of_two_names_is_taken_first(strict: Detector) -> None:
 )
 def test_spc2016_masks_the_persons_of_article_8(text: str, masked: list[str], spc: Detector) -> None:
     assert [text[span.start : span.end] for span in spc.detect(text, "judgment") if span.entity == "PERSON"] == masked
+
+
+@pytest.mark.parametrize("doc_type", ["judgment", "qa", "exam"])
+def test_words_of_a_traditional_text_are_nobody(doc_type: str, strict: Detector) -> None:
+    text = "公務員於退休時，應依該條規定請領退休金，並將其額與原額對照審議。公務員不服者，得提起訴願。"
+    assert strict.detect(text, doc_type) == []

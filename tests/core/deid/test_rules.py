@@ -36,7 +36,6 @@ def with_change(kind: str, id_: str, **change: Any) -> DeidRules:
         ("identifier", "identifier.mobile", {"match": ["致电⟦13800001⟧"]}),
         ("identifier", "identifier.vin", {"check": "no_such_check"}),
         ("role", "role.party_civil", {"match": ["原告应当⟦章若岚⟧"]}),
-        ("role", "role.frame", {"cues": "经联系"}),
         ("organisation", "organisation.company", {"no_match": ["被告：上海泽沛商贸有限公司，"]}),
         ("birth_date", "birth_date.born_follows", {"match": ["⟦1985年3月12日⟧签订"]}),
         ("lexicon", "lexicon.surname", {"lacks": ["王"]}),

@@ -8,12 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from lexmill.config import Fields, Ingest
+from lexmill.config import Fields, Ingest, Source
 from lexmill.core.ingest.hygiene import Edit, clean
 from lexmill.core.ingest.limits import Limits
-from lexmill.core.ingest.records import BadRecord, format_of, read
+from lexmill.core.ingest.records import Record
 from lexmill.core.ingest.rules import IngestRules
 from lexmill.core.structure import casenumber
+from lexmill.jobs.reading import Extent, Reading, format_in
+from lexmill.store.convert import installed_converters
+from lexmill.store.raw import ContentDigest, compression_of
 
 PIECES = [
     "（2079）沪0000民初123号",
@@ -184,15 +187,20 @@ REAL_FACTS = re.compile(
 )
 
 
-TEXT_FORMATS = frozenset({"csv", "html", "json", "jsonl", "md", "txt"})
+QUERY = "SELECT law_id AS id, law_name AS title, group_concat(article_text, char(10)) AS text FROM articles GROUP BY law_id"
 
 
 def texts(folder: Path) -> Iterator[str]:
+    """What ingest reads of every file of a folder, whatever its format."""
+    source = Source.model_construct(
+        name="s", doc_type="exam", paths=("-",), format=None, records=None, query=QUERY, fields=Fields()
+    )
+    reading = Reading(source, Limits.of(Ingest()), installed_converters(), ContentDigest())
     for path in sorted(folder.rglob("*")):
-        fmt = format_of(path.name)
-        if path.is_file() and fmt in TEXT_FORMATS and path.stat().st_size < 20 << 20:
-            for record in read(path.read_bytes(), fmt, Fields(), "exam", 0, Limits.of(Ingest()), None):
-                if not isinstance(record, BadRecord):
+        if path.is_file() and path.stat().st_size < 20 << 20:
+            whole = Extent(str(path), path.stat().st_size, format_in(source, path.name), compression_of(path.name), 0, -1)
+            for _, record in reading.records(whole):
+                if isinstance(record, Record):
                     yield record.text
 
 

@@ -1,13 +1,23 @@
 """Addresses: province, city and county stay (法释〔2016〕19号 art. 11 (1)), the rest is masked."""
 
 import re
+from collections.abc import Iterator, Sequence
 
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import Address, DeidTables
+from lexmill.core.deid.tagger import Mention
 from lexmill.core.deid.zones import Zones, join
 
+_MODEL_RULE = "model.address"
+_SEAT_REACH = 24
+# What only the model takes for an address needs so many nats, and a number or the end of a place where people live: streets and
+# townships stand in stories for the scene.
+_SURE = 2.0
+# No address holds what people do there.
+_ACT = re.compile("[缴查抓]获|[，。；]|贩卖|盗窃|购买")
+_HOME = re.compile(r"[0-9０-９]|(?:[村组号室幢栋弄巷苑屯寨社]|单元|小区|公寓|大厦|宿舍)\Z")
 _HAN = "\u4e00-\u9fa5"
 _STOP = '，,。；;、\n\x1e（()）“”"《》：:'
 _BLOCK = re.compile(f"[：:]?[ \u3000]?(?:于|在|地为|地是|为)?(?P<body>[^{_STOP}]{{3,64}})")
@@ -15,7 +25,7 @@ _HINT = re.compile(r"[省市区县镇乡村路街道巷弄号室幢栋组旗州�
 # A cue that goes on so is another word (住所, 住院).
 _NO_CUE = frozenset("所址院宅房建")
 # Where an address in a sentence ends.
-_END = re.compile(r"[的内将被与和及向对至并后时]|附近|家中|住处|楼下|门口|登记|房屋")
+_END = re.compile(r"[的内将被与和及向对并后时]|(?<![0-9０-９])至|附近|家中|住处|楼下|门口|登记|房屋")
 # Words after which 区 is no county.
 _NO_COUNTY = "小社园街片厂校库矿景辖地住"
 _DOOR = re.compile(
@@ -32,6 +42,31 @@ _SEX = re.compile(r"[，,（( ][男女](?![\u4e00-\u9fa5])")
 _LEFT = re.compile(f"[^{_HAN}0-9A-Za-z]|[在于到至从的将与和经由往向对是为有住给把被]|位于|来到|前往")
 
 
+_DATE = re.compile("[12][0-9]{3}年[0-9]{1,2}月[0-9]{1,2}日")
+
+
+def _joined(text: str, spans: list[Span]) -> list[Span]:
+    """Sorted spans; those that overlap become one, named as the first that a rule found; dates inside stay."""
+    joined: list[Span] = []
+    for span in sorted(spans):
+        if joined and span.start < joined[-1].end:
+            name = span if joined[-1].rule == _MODEL_RULE else joined[-1]
+            joined[-1] = name._replace(start=joined[-1].start, end=max(joined[-1].end, span.end))
+        else:
+            joined.append(span)
+    return [piece for span in joined for piece in _without_dates(text, span)]
+
+
+def _without_dates(text: str, span: Span) -> Iterator[Span]:
+    """The pieces of ``span`` before, between and after the dates in it; a piece tells of a place by a figure or a unit."""
+    start = span.start
+    dates = [*(date.span() for date in _DATE.finditer(text, span.start, span.end)), (span.end, span.end)]
+    for low, high in dates:
+        if len(dates) == 1 or _DIGIT.search(text, start, low) or _UNIT.search(text, start, low):
+            yield span._replace(start=start, end=low)
+        start = high
+
+
 class AddressScanner:
     """Finds addresses by the words before them (``address`` rules) and by streets with numbers."""
 
@@ -43,6 +78,10 @@ class AddressScanner:
                 self._cues.setdefault(cue, table)
         self._door_rule = next((table.id for table in rules.address if not table.cues), "")
         self._tables = tuple(self._cues.values())
+        seats = [cue for cue, table in self._cues.items() if table.entity == "ORG_ADDRESS"]
+        self._seat = re.compile(
+            f"(?:{'|'.join(sorted(seats, key=lambda cue: (-len(cue), cue)))})[^，。；\n]{{0,{_SEAT_REACH}}}\\Z"
+        )
         self._cue = AhoCorasick(list(self._cues), matchkind=MatchKind.Standard, implementation=Implementation.DFA)
         self._county = re.compile(
             f"(?:(?:{provinces})(?:省|市|(?:壮族|回族|维吾尔)?自治区|特别行政区)?)?"
@@ -50,8 +89,8 @@ class AddressScanner:
             f"(?:[{_HAN}]{{1,8}}?(?:自治县|自治旗|(?<![{_NO_COUNTY}])区|县|旗|市))?"
         )
 
-    def find(self, text: str, zones: Zones) -> list[Span]:
-        """The masked parts of all addresses, in no order; they may overlap."""
+    def find(self, text: str, zones: Zones, mentions: Sequence[Mention]) -> list[Span]:
+        """The masked parts of all addresses, sorted and disjoint; ``mentions`` are the model's."""
         spans: list[Span] = []
         last = 0
         matches = self._cue.find_matches_as_indexes(text, overlapping=True)
@@ -85,7 +124,21 @@ class AddressScanner:
                 for stop in _LEFT.finditer(text, low, match.start()):
                     start = stop.end()
                 self._add(text, self._county_end(text, start, match.end()), match.end(), self._door_rule, "ADDRESS", zones, spans)
-        return spans
+        told = join((span.start, span.end) for span in spans)
+        known = Zones(*told, ())
+        for mention in mentions:
+            if mention.label != "ADDRESS":
+                continue
+            start = self._county_end(text, mention.start, mention.end)
+            stop = _ACT.search(text, start, mention.end)
+            mention = mention._replace(end=stop.start() if stop else mention.end)
+            if known.overlap(start, mention.end):
+                # More of an address that a rule found.
+                spans.append(Span(start, mention.end, "ADDRESS", _MODEL_RULE))
+            elif mention.margin > _SURE and not text[start].isdigit() and _HOME.search(text, start, mention.end):
+                entity = "ORG_ADDRESS" if self._seat.search(text, max(0, start - _SEAT_REACH), start) else "ADDRESS"
+                self._add(text, start, mention.end, _MODEL_RULE, entity, zones, spans)
+        return _joined(text, spans)
 
     @staticmethod
     def _entity(text: str, cue: int, table: Address) -> str:

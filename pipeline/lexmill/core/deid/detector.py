@@ -1,26 +1,44 @@
 """Finds what a policy masks in one text, through Presidio's ``AnalyzerEngine``."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from presidio_analyzer import EntityRecognizer
 
 from lexmill.core.deid.article4 import SensitiveScanner
+from lexmill.core.deid.organisations import OrganisationScanner
 from lexmill.core.deid.recognizers import LANGUAGE, ROLE_KEY, RULE_KEY, build_engine
 from lexmill.core.deid.rules import DeidRules
-from lexmill.core.deid.spans import Span
+from lexmill.core.deid.spans import Replacement, Span
 from lexmill.core.deid.surrogates import Surrogates
 from lexmill.core.deid.tables import AUTO, Policy, Reading
+from lexmill.core.deid.tagger import Tagger
 from lexmill.core.deid.zones import join
 from lexmill.errors import DocumentError
 from lexmill.schema import DOC_TYPES
 
-# What is read around a surrogate when masked text is read again; no rule reads across a border.
-_NEAR = 24
-_BORDER = "\n\x1e\n"
+# What is read around a surrogate when masked text is read again, by the rules and by the model, which looks at four characters on
+# each side of a mention; no rule reads across a border.
+_NEAR, _MODEL_NEAR = 24, 14
+_CUT = "\x1e"
+_BORDER = f"\n{_CUT}\n"
+_MODEL_BORDER = f"。{_CUT}" * 2
+_DIGIT = re.compile("[0-9０-９]")
+_MASKED = frozenset("某×")
 # Zero-width blanks and joiners, the soft hyphen, the byte order mark.
 _HIDDEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
+_ADDRESSES = frozenset(("ADDRESS", "ORG_ADDRESS"))
+_NAMED = frozenset(("PERSON", "ORGANISATION", "LAW_FIRM"))
+
+
+def _places(replacements: Iterable[Replacement]) -> Iterator[tuple[int, int, str]]:
+    """Where the replacements stand in the output, and their entity."""
+    shift = 0
+    for item in replacements:
+        start = item.start + shift
+        shift += len(item.replacement) - (item.end - item.start)
+        yield start, start + len(item.replacement), item.entity
 
 
 class Detector:
@@ -29,13 +47,15 @@ class Detector:
     What the ``recognizers`` of a user find is masked whatever its entity, unless the policy keeps that.
     """
 
-    def __init__(self, rules: DeidRules, policy: str, recognizers: Sequence[EntityRecognizer] = ()) -> None:
+    def __init__(self, rules: DeidRules, policy: str, tagger: Tagger, recognizers: Sequence[EntityRecognizer] = ()) -> None:
         by_name = {table.name: table for table in rules.policy}
         if policy not in by_name:
             raise ValueError(f"unknown policy {policy!r}: choose one of {', '.join(sorted(by_name))}")
         self.rules = rules
         self.policy: Policy = by_name[policy]
-        self.engine: Any = build_engine(rules, recognizers)
+        self.engine: Any = build_engine(rules, tagger, recognizers)
+        self._tagger = tagger
+        self._organisations = OrganisationScanner(rules)
         self.surrogates = Surrogates(rules)
         self.sensitive = SensitiveScanner(rules)
         self._readings: dict[str, Reading] = {doc_type: table for table in rules.reading for doc_type in table.doc_types}
@@ -45,6 +65,7 @@ class Detector:
         surnames = "".join(char for char in rules.characters("surname") if char not in weak)
         given = f"(?![{rules.characters('non_name')}])[\u4e00-\u9fa5]"
         self._name_starts = re.compile(f"[{surnames}]{given}")
+        self._name_ends = re.compile(f"[{surnames}](?:{given}){{1,2}}\\Z")
         suffixes = sorted({word for table in rules.organisation for word in f"{table.suffixes} {table.doubtful}".split()})
         self._organisation_ends = re.compile(f"(?<=[\u4e00-\u9fa5])(?<!某)(?:{'|'.join(reversed(suffixes))})(?![0-9])")
         self._not_names = frozenset(rules.words("not_a_name"))
@@ -85,28 +106,55 @@ class Detector:
             raise DocumentError("deid.detector_failed") from None
         return _disjoint(found, len(text))
 
-    def may_show_more(self, output: str, doc_type: str, ends: Iterable[tuple[int, int]]) -> bool:
-        """Whether names may come to light in masked text: surrogates (at ``ends``) part words more clearly than names do.
+    def may_show_more(self, output: str, doc_type: str, replacements: Sequence[Replacement]) -> bool:
+        """Whether more may come to light in masked text: surrogates part words more clearly than names do.
 
-        Only what stands near a surrogate can read differently, so only stretches around them are read again, where a surname or
-        the end of an organisation's name stands. What a user's recognisers make of masked text nobody knows: all is read again.
+        Only what stands near a surrogate can read differently: for the model within a few characters, which it reads again; for
+        the rules where a surname stands right beside a surrogate, or the end of an organisation's name near it, and there all is
+        read again. What a user's recognisers make of masked text nobody knows: all is read again.
         """
-        if self._has_more:
+        places = list(_places(replacements))
+        if self._has_more or (self._readings[doc_type].evidence != "label" and self._model_sees_more(output, places)):
             return True
         stretches = []
         last = 0
-        for start, end in ends:
-            for low, high in ((max(last, start - _NEAR), start), (end, end + _NEAR)):
-                if any(match.group() not in self._not_names for match in self._name_starts.finditer(output, low, high)) or (
-                    self._organisation_ends.search(output, low, high)
-                ):
-                    stretches.append((max(0, start - _NEAR), end + _NEAR))
-                    break
+        for start, end, entity in places:
+            if entity not in _NAMED:
+                continue
+            behind = self._name_starts.match(output, end)
+            before = self._name_ends.search(output[max(0, start - 3) : start])
+            if (
+                (behind is not None and behind.group() not in self._not_names)
+                or (before is not None and before.group()[:2] not in self._not_names)
+                or self._organisation_ends.search(output, max(last, start - _NEAR), start)
+                or self._organisation_ends.search(output, end, end + _NEAR)
+            ):
+                stretches.append((max(0, start - _NEAR), end + _NEAR))
             last = end
         if not stretches:
             return False
         near = _BORDER.join(output[low:high] for low, high in zip(*join(stretches), strict=True))
         return bool(self.surrogates.choose(near, self.detect(near, doc_type)))
+
+    def _model_sees_more(self, output: str, places: Sequence[tuple[int, int, str]]) -> bool:
+        windows: list[tuple[int, int]] = []
+        for start, end, _ in places:
+            low = max(0, start - _MODEL_NEAR)
+            if windows and low <= windows[-1][1]:
+                low = windows.pop()[0]
+            windows.append((low, end + _MODEL_NEAR))
+        near = _MODEL_BORDER.join(output[low:high] for low, high in windows)
+        for start, end, label, margin in self._tagger.decode(near, 0.0):
+            name = near[start:end]
+            # A window cuts words; what stands at its border reads as before.
+            if (
+                margin > 0
+                and _MASKED.isdisjoint(near[start : end + 1])
+                and _CUT not in near[max(0, start - 4) : end + 4]
+                and (label == "PERSON" or self._organisations.is_trade_name(name) or (label == "ADDRESS" and _DIGIT.search(name)))
+            ):
+                return True
+        return False
 
     def _is_masked(self, result: Any) -> bool:
         role = result.recognition_metadata.get(ROLE_KEY)
@@ -114,10 +162,22 @@ class Detector:
 
 
 def _disjoint(spans: list[Span], length: int) -> list[Span]:
+    """Sorted, disjoint spans: the longest first; of an address that a name covers in part the rest stays masked too."""
     taken = bytearray(length)
     kept = []
     for span in sorted(spans, key=lambda span: (span.start - span.end, span)):
         if taken.find(1, span.start, span.end) < 0:
-            taken[span.start : span.end] = b"\1" * (span.end - span.start)
-            kept.append(span)
+            pieces = [span]
+        elif span.entity in _ADDRESSES:
+            free = [at for at in range(span.start, span.end) if not taken[at]]
+            pieces = [
+                span._replace(start=at, end=next((end for end in range(at, span.end) if taken[end]), span.end))
+                for at in free
+                if at == span.start or taken[at - 1]
+            ]
+        else:
+            continue
+        for piece in pieces:
+            taken[piece.start : piece.end] = b"\1" * (piece.end - piece.start)
+            kept.append(piece)
     return sorted(kept)

@@ -1,6 +1,6 @@
 """Masks one document: detect, choose surrogates, splice, and look again until nothing is left to find."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lexmill.core.deid.detector import Detector
@@ -58,7 +58,7 @@ def _settle(text: str, doc_type: str, detector: Detector) -> tuple[Replacement, 
     replacements = detector.surrogates.choose(text, spans)
     for _ in range(_ROUNDS):
         output = splice(text, replacements)
-        if not detector.may_show_more(output, doc_type, _named(replacements)):
+        if not detector.may_show_more(output, doc_type, replacements):
             return replacements
         more = detector.surrogates.choose(output, detector.detect(output, doc_type))
         if not more:
@@ -66,16 +66,6 @@ def _settle(text: str, doc_type: str, detector: Detector) -> tuple[Replacement, 
         spans = _merge([*replacements, *(_map_back(item, replacements) for item in more)])
         replacements = detector.surrogates.choose(text, spans)
     raise DocumentError("deid.unstable")
-
-
-def _named(replacements: tuple[Replacement, ...]) -> Iterator[tuple[int, int]]:
-    """Where the surrogates of names stand in the output."""
-    shift = 0
-    for item in replacements:
-        start = item.start + shift
-        shift += len(item.replacement) - (item.end - item.start)
-        if item.entity in ("PERSON", "ORGANISATION", "LAW_FIRM"):
-            yield start, start + len(item.replacement)
 
 
 def _map_back(found: Replacement, replacements: tuple[Replacement, ...]) -> Span:

@@ -1,16 +1,21 @@
 """Trade names of organisations: found by how they end, and by their short forms; then followed through the whole document."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lexmill.core.deid.automaton import build_automaton, build_passing_automaton
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Evidence
+from lexmill.core.deid.tagger import Mention
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
 _REACH = 40
 _SHORT_FORM = "alias.short_form"
+_MODEL_RULE = "model.organisation"
+# Nats by which the model must prefer an organisation.
+_SURE = 2.0
 # Read backwards: what a name is made of, with at most closed brackets in it.
 _BACKWARDS = re.compile(rf"(?:[{_HAN}A-Za-zＡ-Ｚａ-ｚ0-9·&＆]|[）)][{_HAN}A-Za-z]{{1,12}}[（(]){{1,{_REACH}}}")
 _BRANCH = re.compile(rf"(?:（[{_HAN}]{{2,8}}）)?[{_HAN}]{{0,14}}?(?:分公司|支公司|支行|分行|营业部|分理处|营业所)")
@@ -20,6 +25,10 @@ _NO_TRADE = frozenset("该本贵各的与和向对由将为在至是，。；、
 _NO_END = frozenset("政区房家长商址法级")
 _MASKED = re.compile(r"某|×|[XxＸ]{2}|[*＊]")
 _PLACE = re.compile(rf"[{_HAN}]{{2,8}}?(?:省|市|区|县|镇|乡|州)")
+# A date, an amount or an article ends before a name.
+_FACT = re.compile(
+    r"(?:[0-9]{4})?年[0-9]{1,2}月(?:[0-9]{1,2}日)?|[0-9](?:万|亿)?元|[0-9][万亿]|第?[一二三四五六七八九十百零]+[条款项]"
+)
 _LEADING = re.compile(rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
 _REGISTERED = "有限"
 _COUNTRY = "中国"
@@ -76,7 +85,7 @@ class OrganisationScanner:
                 return self._kinds[suffix]
         return next(iter(self._kinds.values()))
 
-    def find(self, text: str, zones: Zones, evidence: Evidence) -> list[Span]:
+    def find(self, text: str, zones: Zones, evidence: Evidence, mentions: Sequence[Mention]) -> list[Span]:
         """All mentions of organisations with a trade name, sorted and disjoint.
 
         Where a name needs more than its place in the story, only a company form shows one.
@@ -99,6 +108,17 @@ class OrganisationScanner:
             if not zones.overlap(start, end):
                 full.setdefault(name, self._kinds[suffix])
                 ends.add(end)
+        tried = set(full)
+        for start, end, label, margin in mentions if evidence == "story" else ():
+            if label != "ORGANISATION" or margin <= _SURE or text[start:end] in tried or zones.overlap(start, end):
+                continue
+            # The unit of an amount begins no name.
+            if text[start] == "元" and text[start - 1 : start].isdigit():
+                start += 1
+            name = text[start:end]
+            tried.add(name)
+            if self.is_trade_name(name):
+                names[name] = _Kind(_MODEL_RULE, self.kind(name).entity)
         for match in self._short.finditer(text):
             name = match["name"]
             if self._is_short_form(text, match.start(), name, ends) and not zones.overlap(*match.span("name")):
@@ -145,6 +165,8 @@ class OrganisationScanner:
         cut = 0
         for word in self._boundary.finditer(before):
             cut = word.end()
+        for fact in _FACT.finditer(before, cut):
+            cut = fact.end()
         if evidence != "story":
             cut = max(cut, before.rfind("公司") + len("公司")) if "公司" in before else cut
         if not labelled:
@@ -163,6 +185,15 @@ class OrganisationScanner:
         if self._generic.match(trade) and not (placed and _REGISTERED in ending):
             return None
         return suffix - len(before)
+
+    def is_trade_name(self, name: str) -> bool:
+        """Whether what the model takes for an organisation ends like one and has a name of its own."""
+        if not name.endswith(self._suffixes) or _MASKED.search(name) or "\n" in name:
+            return False
+        suffix = next(suffix for suffix in self._suffixes if name.endswith(suffix))
+        trade = name.removesuffix(suffix)
+        clause = self._single.search(trade) or self._boundary.search(trade) or _FACT.search(trade)
+        return len(trade) > 1 and not (clause or self._generic.match(trade) or self._placeholder.search(trade))
 
     def _is_generic_company(self, name: str) -> bool:
         """Whether ``name`` is a kind of company or a placeholder (项目公司, A公司): no short form leads to anybody."""

@@ -24,8 +24,12 @@ LexiconName = Literal[
     "non_name",  # characters that no given name holds
     "never_name",  # of these, such as no full name holds either
     "not_a_name",  # words that begin like a name
+    "nobody",  # what the model takes for a person and is none
+    "nobody_part",  # characters of such
     "name_part",  # morphemes of two and three characters: two of them in a row are a Tibetan, Mongolian, Uyghur or Yi name
     "transliteration",  # characters that write foreign names
+    "act",  # words that say what a person does: one may stand right after a name
+    "beside",  # characters that a name may stand right after
     "follower",  # words that may stand right after a name
     "place_end",  # how places and bodies end that look like names
     "province",
@@ -84,16 +88,13 @@ class Certificate(Example):
 
 
 class Role(Example):
-    """Words that tell a person's name: it stands after them (``side = "after"``), before them, or between such (``around``).
-
-    With ``side = "frame"`` a cue has a left and a right half (``经…联系``), between which the name stands.
+    """Words after which a person's name stands.
 
     ``strength``: ``sure`` = what follows is a name of any kind, if the line leaves no doubt; ``likely`` = a name with a known
-    surname; ``weak`` = evidence that counts together with other evidence.
+    surname; ``weak`` = a name where a colon or a signature shows it, else one point.
     """
 
     cues: str
-    side: Literal["before", "after", "around", "frame"]
     strength: Strength
     role: PersonRole
 

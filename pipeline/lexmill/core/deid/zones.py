@@ -9,7 +9,8 @@ from lexmill.core.deid.automaton import build_automaton
 from lexmill.core.deid.tables import DeidTables
 from lexmill.core.structure import casenumber
 
-_TITLE = re.compile(r"《[^《》\n]{1,80}》")
+# The title of a case names its parties: 《…抢劫案》.
+_TITLE = re.compile(r"《[^《》\n]{1,80}(?<!案)》")
 # The administrative units before a body's name; the last group lets 高新技术产业开发 and 铁路运输 stand before 法院.
 _UNITS = re.compile(
     r"(?:[\u4e00-\u9fa5]{2,7}?(?:自治区|自治州|特别行政区|新区|省|市|区|县|州|盟|旗|镇|乡))*[\u4e00-\u9fa5]{0,8}\Z"

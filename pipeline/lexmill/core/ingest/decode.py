@@ -41,6 +41,8 @@ _IS_COMMON = np.zeros(1 << 16, dtype=bool)
 _IS_COMMON[[ord(char) for char in _COMMON]] = True
 _MIN_COMMON_LEAD = 0.15
 _MIN_MORE_COMMON = 2
+# Six times what the wrong table makes of a text by chance: the other table, which costs most, is not asked.
+_SURELY_COMMON = 0.4
 _MIN_COMMON_HAN = 0.3
 _MIN_ASCII = 0.9
 # Bytes that tell an encoding; of fragments a tenth as long one in a thousand is undecided.
@@ -122,8 +124,12 @@ def _utf8_damage(text: str, data: bytes) -> tuple[int, int]:
 
 def _is_big5(probe: bytes) -> bool:
     # U+FFFD and private use are what the wrong table makes of many; neither is a common character.
-    big5, gb18030 = (_units(probe.decode(encoding, "replace")) for encoding in ("big5hkscs", "gb18030"))
-    lead = _common_share(big5[big5 > 0x7F]) - _common_share(gb18030[gb18030 > 0x7F])
+    gb18030 = _units(probe.decode("gb18030", "replace"))
+    share = _common_share(gb18030[gb18030 > 0x7F])
+    if share > _SURELY_COMMON:
+        return False
+    big5 = _units(probe.decode("big5hkscs", "replace"))
+    lead = _common_share(big5[big5 > 0x7F]) - share
     n_wide = int((big5 > 0x7F).sum())
     return lead * n_wide > max(_MIN_COMMON_LEAD * n_wide, _MIN_MORE_COMMON)
 

@@ -25,22 +25,30 @@ _SUFFIXES = {
     "arrow": "arrow",
     "arrows": "arrow",
     "csv": "csv",
+    "bmp": "image",
     "db": "sqlite",
     "doc": "doc",
     "docm": "docx",
     "docx": "docx",
     "dot": "doc",
     "dotx": "docx",
+    "et": "xlsx",
     "feather": "arrow",
+    "gif": "image",
     "htm": "html",
     "html": "html",
+    "jpeg": "image",
+    "jpg": "image",
     "json": "json",
     "jsonl": "jsonl",
     "markdown": "md",
     "md": "md",
     "ndjson": "jsonl",
+    "ods": "xlsx",
     "parquet": "parquet",
     "pdf": "pdf",
+    "png": "image",
+    "rar": "rar",
     "rtf": "doc",
     "shtml": "html",
     "sqlite": "sqlite",
@@ -49,12 +57,18 @@ _SUFFIXES = {
     "tbz": "tar",
     "tbz2": "tar",
     "tgz": "tar",
+    "tif": "image",
+    "tiff": "image",
     "tsv": "tsv",
     "txt": "txt",
     "txz": "tar",
     "tzst": "tar",
     "wps": "doc",
     "xhtml": "html",
+    "xls": "xlsx",
+    "xlsb": "xlsx",
+    "xlsm": "xlsx",
+    "xlsx": "xlsx",
     "zip": "zip",
 }
 # How a whole file is read. JSON Lines are read by their own call, because they may be a part of a file.
@@ -90,13 +104,17 @@ _MAX_ESCAPED = 3
 
 
 class Record(NamedTuple):
-    """One document as its file has it, not yet cleaned; ``given`` holds case_number, court, cause and date where a field does."""
+    """One document as its file has it, not yet cleaned; ``given`` holds case_number, court, cause and date where a field does.
+
+    ``has_own_id`` says that ``record_id`` is the source's own, and no place in the file.
+    """
 
     record_id: str | None
     text: str
     title: str | None
     given: dict[str, str]
     n_fffd: int
+    has_own_id: bool = False
 
 
 class BadRecord(NamedTuple):
@@ -106,6 +124,7 @@ class BadRecord(NamedTuple):
     rule: str
     n_chars: int
     n_bytes: int
+    has_own_id: bool = False
 
 
 def format_of(name: str) -> str | None:
@@ -157,9 +176,8 @@ def read_rows(items: Iterable[Item], fields: Fields, doc_type: str) -> Iterator[
                     yield BadRecord(record_id, document, *size_of(value))
                 else:
                     # Ids of records inside records begin anew in each: they tell nothing apart unless the run file says so.
-                    if document.own_id is not None and ("." not in place or fields.id is not None):
-                        record_id = document.own_id
-                    yield _record(record_id, document)
+                    has_own_id = document.own_id is not None and ("." not in place or fields.id is not None)
+                    yield _record(document.own_id if has_own_id else record_id, document, has_own_id)
 
 
 def _inside(items: Iterable[Item], path: str) -> Iterator[Item]:
@@ -181,18 +199,18 @@ def _inside(items: Iterable[Item], path: str) -> Iterator[Item]:
 
 
 def _page(page: Page) -> Record | BadRecord:
-    return _record(None, Composed(page.text, page.title, dict(page.header), None))
+    return _record(None, Composed(page.text, page.title, dict(page.header), None), False)
 
 
-def _record(record_id: str | None, document: Composed) -> Record | BadRecord:
+def _record(record_id: str | None, document: Composed, has_own_id: bool) -> Record | BadRecord:
     try:
         text = _sound(document.text)
         title = _sound(document.title) if document.title else None
     except DocumentError as error:
-        return BadRecord(record_id, error.rule, len(document.text), len(document.text.encode()))
+        return BadRecord(record_id, error.rule, len(document.text), len(document.text.encode()), has_own_id)
     if not text or text.isspace():
-        return BadRecord(record_id, "ingest.no_text", len(document.text), len(document.text.encode()))
-    return Record(record_id, text, title, document.given, text.count("\ufffd"))
+        return BadRecord(record_id, "ingest.no_text", len(document.text), len(document.text.encode()), has_own_id)
+    return Record(record_id, text, title, document.given, text.count("\ufffd"), has_own_id)
 
 
 def _sound(text: str) -> str:

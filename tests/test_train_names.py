@@ -1,0 +1,82 @@
+"""Training of the names model: labels stay where they belong, and the same corpus gives the same bytes."""
+
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from lexmill.core.deid.tagger import Tagger
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+
+
+@pytest.fixture(scope="module")
+def training() -> ModuleType:
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        import train_names
+
+        return train_names
+    finally:
+        sys.path.remove(str(SCRIPTS))
+
+
+class Drawn:
+    """Draws the names it was given, in order."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = list(names)
+
+    def draw(self, _: random.Random) -> str:
+        return self._names.pop(0)
+
+    def draw_firm(self, _: random.Random) -> str:
+        return self._names.pop(0)
+
+
+def test_swapping_keeps_spans_on_the_same_people(training: ModuleType) -> None:
+    text = "王某诉李四，王某胜。在某某网吧。"
+    labelled = training.Labelled(text, ((0, 2, "PERSON"), (3, 5, "PERSON"), (6, 8, "PERSON"), (11, 15, "ORGANISATION")))
+    swapped = training.swapped(labelled, Drawn("欧阳修远", "丁一", "青禾"), random.Random(1))
+    assert swapped.text == "欧阳修远诉丁一，欧阳修远胜。在青禾网吧。"
+    assert [swapped.text[start:end] for start, end, _ in swapped.spans] == ["欧阳修远", "丁一", "欧阳修远", "青禾网吧"]
+
+
+def test_a_masked_copy_holds_nothing_to_find(training: ModuleType) -> None:
+    labelled = training.Labelled("卞长庚住泽沛路9号。", ((0, 3, "PERSON"), (4, 9, "ADDRESS")))
+    masked = training.masked(labelled, random.Random(1))
+    assert masked.spans == ()
+    assert "长庚" not in masked.text
+    assert masked.text.endswith("住×××。")
+
+
+def test_units_join_to_the_text_and_tear_no_mention(training: ModuleType) -> None:
+    text = "被告卞长庚未到庭。" * 300
+    spans = tuple((at + 2, at + 5, "PERSON") for at in range(0, len(text), 9))
+    units = list(training.units(training.Labelled(text, spans)))
+    assert "".join(unit.text for unit in units) == text
+    assert {unit.text[start:end] for unit in units for start, end, _ in unit.spans} == {"卞长庚"}
+    assert sum(len(unit.spans) for unit in units) == 300
+
+
+def test_inputs_other_than_listed_are_refused(training: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="is not there"):
+        training.read_inputs(tmp_path)
+    (tmp_path / "names").mkdir()
+    (tmp_path / "names" / "spc_swapped_silver.jsonl").write_text("{}", encoding="utf-8")
+    with pytest.raises(SystemExit, match="is not the file"):
+        training.read_inputs(tmp_path)
+
+
+def test_training_learns_and_repeats(training: ModuleType) -> None:
+    corpus = [
+        training.Labelled(f"原告{one}{two}诉称，被告{two}{one}欠款。", ((2, 4, "PERSON"), (9, 11, "PERSON")))
+        for one in "王李张刘陈杨"
+        for two in "伟芳明强磊军"
+    ]
+    data = training.train(corpus, "王李张刘陈杨", 3)
+    assert data == training.train(corpus, "王李张刘陈杨", 3)
+    found = Tagger(data).decode("原告赵敏诉称，被告周密欠款。", 0.0)
+    assert [(item.start, item.end, item.label) for item in found] == [(2, 4, "PERSON"), (9, 11, "PERSON")]
