@@ -109,6 +109,7 @@ def test_rows_are_lines_and_layout_tables_are_blocks() -> None:
         ("<title> 某某网\n合同 </title><p>x", "某某网 合同"),
         ("<title>某某网</title><h1>租赁<b>合同</b></h1>", "租赁合同"),
         ("<title>某某网</title><h1>一</h1><h1>二</h1>", "某某网"),
+        ("<title>151</title><p>某判决书", None),
         ("<p>无题</p>", None),
     ],
 )

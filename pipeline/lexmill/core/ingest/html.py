@@ -75,14 +75,15 @@ def html_text(markup: str) -> tuple[str | None, str]:
     """Title and text of a page: one line a block, cells of a table row on one line with tabs between, no blank lines.
 
     Scripts, fields of forms, navigation, hidden boxes and lines that are nothing but links are left out. The title is the only
-    ``h1``, else ``title``. Raises DocumentError ``ingest.too_deep`` beyond 512 nested elements.
+    ``h1``, else ``title``, unless it is only a number. Raises DocumentError ``ingest.too_deep`` beyond 512 nested elements.
     """
     markup = _FORMATTING_TAG.sub("", markup)
     _check_depth(markup)
     tree = LexborHTMLParser(markup)
     # By name: the first selector of a tree costs as much as a page of 2 kB.
     headings = _texts(tree.tags("h1"))
-    title = headings[0] if len(headings) == 1 else next(iter(_texts(tree.tags("title"))), None)
+    titles = headings if len(headings) == 1 else _texts(tree.tags("title"))
+    title = next((text for text in titles if any(map(str.isalpha, text))), None)
     for name in _SILENT:
         for node in reversed(tree.tags(name)):  # what lies inside another of its kind goes first
             node.decompose()
