@@ -248,6 +248,16 @@ class Mix(_Section):
         return self
 
 
+class Nightly(_Section):
+    """What a night does with files that are gone, and how long data is kept."""
+
+    missing: Literal["withdraw", "keep"] = "withdraw"
+    max_missing: Annotated[float, Field(ge=0, le=1)] = 0.1
+    keep_releases: Annotated[int, Field(ge=1)] = 7
+    keep_nights: Annotated[int, Field(ge=0)] = 7
+    keep_history: Annotated[int, Field(ge=0)] = 0
+
+
 class Cluster(_Section):
     """Where tasks run: single-threaded worker processes on this machine."""
 
@@ -272,6 +282,7 @@ class Config(_Section):
     review: Review = Review()
     tokenize: Tokenize = Tokenize()
     mix: Mix = Mix()
+    nightly: Nightly = Nightly()
     cluster: Cluster = Cluster()
     path: Path
 

@@ -9,7 +9,8 @@
     ├── InputError       (3)   input is missing, or nothing in it is readable
     ├── GateError        (4)   numbers do not balance, or personal data is left: nothing is published
     ├── LockError        (5)   another live run holds the workspace
-    └── StoppedError     (6)   full disk, read-only workspace, lost cluster, failed part: run it again
+    ├── StoppedError     (6)   full disk, read-only workspace, lost cluster, failed part: run it again
+    └── NothingNew       (99)  a night without new files: nothing was done
 
 Anything else that escapes is a bug (exit code 1). No message carries text, a title, a path inside a source, or a case number of
 a document: documents are named by ``doc_id`` and file number only.
@@ -22,6 +23,7 @@ EXIT_INPUT = 3
 EXIT_GATE = 4
 EXIT_LOCK = 5
 EXIT_STOPPED = 6
+EXIT_NOTHING_NEW = 99
 EXIT_INTERRUPTED = 130
 
 
@@ -76,3 +78,9 @@ class StoppedError(LexmillError):
     """The run stopped part-way; the same command goes on from the finished parts."""
 
     exit_code = EXIT_STOPPED
+
+
+class NothingNew(LexmillError):
+    """A night found no raw file that is new, changed or gone."""
+
+    exit_code = EXIT_NOTHING_NEW

@@ -49,7 +49,7 @@ def client() -> Iterator[distributed.Client]:
 
 @pytest.fixture
 def runner(client: distributed.Client) -> Runner:
-    return Runner(lambda: client, 1, "0", Progress(Console(file=StringIO())))
+    return Runner(lambda: client, 1, "0", Progress(Console(file=StringIO())), lambda *_: None, lambda: None, lambda: None)
 
 
 MakeJob = Callable[..., Job]

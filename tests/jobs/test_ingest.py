@@ -74,7 +74,9 @@ def read_all(
     sources = {source.name: source for source in config.source}
     for number, pieces in plan(config, workspace).items():
         source = sources[pieces[0].source] if pieces else None
-        receipt = ingest_part(Target(stage, number, "k"), pieces, source, limits, (), "fp", workspace.lineage, (), loaded.digests)
+        receipt = ingest_part(
+            Target(stage, number, "k"), pieces, source, limits, (), "fp", workspace.lineage, (), loaded.digests, ""
+        )
         assert imbalance(receipt.counts) == []
         receipts.append(receipt)
         documents += pq.read_table(stage.part(number), schema=DOCUMENT_RAW).to_pylist()

@@ -1,8 +1,11 @@
 """Publication: identifiers that survived block it, what is published is named by its content, and the pointer is written last."""
 
+import datetime
 import json
 import shutil
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -15,6 +18,7 @@ from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput
 from lexmill.schema import TOKENS
 from lexmill.store.fingerprint import file_digest
+from lexmill.store.releases import Releases
 from tests.jobs.conftest import MakeJob
 from tests.jobs.test_dedup import article
 
@@ -38,6 +42,12 @@ def stages(job: Job) -> dict[str, dict[str, Any]]:
     return done
 
 
+def folder_of(job: Job, release_id: str) -> Path:
+    found = Releases(job.workspace.releases).find(release_id)
+    assert found is not None
+    return found
+
+
 def records(*more: str) -> list[dict[str, Any]]:
     return [{"id": str(n), "text": text} for n, text in enumerate([*(article(n) for n in range(20)), *more])]
 
@@ -57,25 +67,28 @@ def test_masked_documents_pass_the_scan(make_job: MakeJob) -> None:
     job = make_job("a", records(PLANTED))
     body = release.run(job, stages(job))
     assert body["policy"] == "train-strict"
-    assert body["stages"]["deidentify"]["tallies"]["masked.ID_CARD"] == 1
+    assert body["sets"][0]["stages"]["deidentify"]["tallies"]["masked.ID_CARD"] == 1
 
 
 def test_what_is_published_is_what_the_manifest_says(make_job: MakeJob) -> None:
     job = make_job("a", records())
     body = release.run(job, stages(job))
-    folder = job.workspace.releases / body["release"]
-    assert json.loads((job.workspace.releases / "latest.json").read_text()) == {"release": body["release"]}
+    folder = folder_of(job, body["release"])
+    assert json.loads((job.workspace.releases / "latest.json").read_text()) == {"release": folder.name}
+    assert datetime.date.fromisoformat(folder.name.removesuffix(f"-{body['release']}"))
     assert json.loads((folder / "manifest.json").read_text()) == body
     for entry in [*body["shards"], *body["text"]]:
         assert file_digest(folder / entry["path"]) == entry["sha256"]
         assert pq.read_metadata(folder / entry["path"]).num_rows == entry["rows"]
-    listed = {entry["path"] for entry in [*body["shards"], *body["text"]]} | {"manifest.json", "mix.json"}
-    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == listed
+    listed = {entry["path"] for entry in [*body["shards"], *body["text"]]}
+    beside = {"manifest.json", "SHA256SUMS", "DATACARD.md", "DATACARD.zh.md", "croissant.json", "mix.json"}
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == listed | beside
+    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
     assert pq.read_schema(folder / body["shards"][0]["path"]).equals(TOKENS)
     assert sum(body["tokens"].values()) == sum(shard["tokens"] for shard in body["shards"])
     assert body["sources"]["q"]["origin"] == "open"
     (window,) = body["windows"]
-    assert (window["shards"], window["documents"]) == (2, body["stages"]["filter"]["counts"]["out"]["q/qa"]["docs"])
+    assert (window["shards"], window["documents"]) == (2, body["sets"][0]["stages"]["filter"]["counts"]["out"]["q/qa"]["docs"])
     assert window["padding_share"] == round(window["padding"] / (128 * window["sequences"]), 6)
     assert sum(window["cuts"].values()) >= window["cut"] > 0
 
@@ -86,15 +99,15 @@ def test_another_content_is_another_release_and_the_old_one_stays(make_job: Make
     again = make_job("a", records("新的一条：" + article(50)))
     second = release.run(again, stages(again))["release"]
     assert first != second
-    assert json.loads((job.workspace.releases / "latest.json").read_text()) == {"release": second}
-    assert (job.workspace.releases / first / "manifest.json").exists()
+    assert json.loads((job.workspace.releases / "latest.json").read_text()) == {"release": folder_of(job, second).name}
+    assert (folder_of(job, first) / "manifest.json").exists()
 
 
 def test_the_same_content_is_published_once(make_job: MakeJob) -> None:
     job = make_job("a", records())
     done = stages(job)
     body = release.run(job, done)
-    path = job.workspace.releases / body["release"] / "manifest.json"
+    path = folder_of(job, body["release"]) / "manifest.json"
     before = path.stat().st_mtime_ns
     assert release.run(job, done) == body
     assert path.stat().st_mtime_ns == before
@@ -120,7 +133,7 @@ def test_a_release_that_lost_a_file_is_published_again(make_job: MakeJob, damage
     job = make_job("a", records())
     done = stages(job)
     body = release.run(job, done)
-    path = job.workspace.releases / body["release"] / body["text"][0]["path"]
+    path = folder_of(job, body["release"]) / body["text"][0]["path"]
     path.unlink()
     if damage == "cut":
         path.write_bytes(b"PAR1")

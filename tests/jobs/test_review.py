@@ -79,7 +79,7 @@ def test_the_whole_way_of_a_lot(make_job: MakeJob, tmp_path: Path) -> None:
     assert decision["planted"]["k"] == decision["planted"]["n"] == 4
     assert set(decision["reviewers"]) == {"R1", "R2"}
     body = release.run(job, done)
-    assert body["review"]["lot"] == drawn["lot"]
+    assert body["sets"][0]["review"]["lot"] == drawn["lot"]
     entries, faults = audit.verify(job.workspace.root, None)
     assert ([entry["kind"] for entry in entries], faults) == (["review"], [])
 

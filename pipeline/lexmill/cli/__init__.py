@@ -4,36 +4,36 @@ import logging
 import os
 import sys
 
-import structlog
 import typer
 from typer.exceptions import TyperException
 
 from lexmill import errors
 
 # Importing a module registers its commands.
-from lexmill.cli import audit, doctor, export, mask, pairs, raw, review, rules, run, tokens  # noqa: F401
-from lexmill.cli.base import app
+from lexmill.cli import (  # noqa: F401
+    audit,
+    doctor,
+    export,
+    mask,
+    nightly,
+    pairs,
+    plan,
+    raw,
+    releases,
+    review,
+    rules,
+    run,
+    tokens,
+)
+from lexmill.cli.base import app, log_to_stderr
 from lexmill.errors import LexmillError
-
-
-def _log_to_stderr() -> None:
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
-            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
-    # Libraries log what they are given, which may be text: only ours speaks.
-    logging.getLogger().addHandler(logging.NullHandler())
 
 
 def main() -> None:
     """Run the command and exit as ``errors.py`` says."""
-    _log_to_stderr()
+    log_to_stderr("text")
+    # Libraries log what they are given, which may be text: only ours speaks.
+    logging.getLogger().addHandler(logging.NullHandler())
     code = errors.EXIT_OK
     try:
         code = app(standalone_mode=False) or errors.EXIT_OK

@@ -1,16 +1,20 @@
 """Commands that run the stages, and say how a run stands and what it did."""
 
+import time
 from typing import Annotated
 
 import orjson
 import typer
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table
 
 from lexmill import config as configuration
-from lexmill.cli.base import ConfigFile, Settings, app, out, workspace_of
+from lexmill.cli.base import ConfigFile, LogFormat, Notify, Settings, app, log_to_stderr, notified, out, workspace_of
 from lexmill.errors import ConfigError
 from lexmill.store.workspace import RELEASE, STAGES
+
+_WATCH_S = 2.0
 
 
 @app.command("run")
@@ -19,20 +23,25 @@ def run_command(
     until: Annotated[str, typer.Option(metavar="STAGE", help=f"Stop after this stage: {', '.join(STAGES)}.")] = RELEASE,
     settings: Settings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the balance as JSON.")] = False,
+    log_format: LogFormat = "text",
+    notify_command: Notify = None,
 ) -> None:
     """Run every stage that is not up to date, and print the balance.
 
     Example: lexmill run data-samples/demo.toml --set tokenize.dp_width=8
     """
     from lexmill.jobs.run import run
-    from lexmill.report import balance
+    from lexmill.report import balance, summary
 
     if until not in (*STAGES, RELEASE):
         raise ConfigError(f"--until {until}: no such stage; there are {', '.join(STAGES)}")
-    loaded = configuration.load(config, tuple(settings or ()))
-    finished = run(loaded, until, Console(stderr=True))
-    result = balance.balance(finished.manifests, finished.record)
-    result["nothing_to_do"] = not finished.worked
+    log_to_stderr(log_format)
+    with notified(notify_command, config) as told:
+        loaded = configuration.load(config, tuple(settings or ()))
+        finished = run(loaded, until, Console(stderr=True))
+        result = balance.balance(finished.manifests, finished.record)
+        result["nothing_to_do"] = not finished.worked
+        told.text = summary.summary(finished.run, result)
     if as_json:
         typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
         return
@@ -42,21 +51,27 @@ def run_command(
 
 
 @app.command("status")
-def status_command(config: ConfigFile, settings: Settings = None) -> None:
-    """Say which stages exist, how far an unfinished one is, and who holds the workspace.
+def status_command(
+    config: ConfigFile,
+    settings: Settings = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again every two seconds until the run has ended.")] = False,
+) -> None:
+    """Say which stages exist, how far an unfinished one is, who holds the workspace, and how a run compares with its plan.
 
-    Example: lexmill status data-samples/demo.toml
+    Example: lexmill status data-samples/demo.toml --watch
     """
     from lexmill.report import status
 
-    workspace = workspace_of(config, settings)
-    table = Table(title=f"run {workspace.run}")
-    for column in ("stage", "state", "parts", "docs out", "dropped", "quarantined"):
-        table.add_column(column, justify="left" if column in ("stage", "state") else "right")
-    for row in status.stages(workspace):
-        table.add_row(*row)
-    out().print(table)
-    typer.echo(status.holder(workspace))
+    workspace = status.newest_night(workspace_of(config, settings))
+    console = out()
+    if not watch:
+        console.print(status.view(workspace))
+        return
+    with Live(status.view(workspace), console=console, auto_refresh=False) as live:
+        while status.is_held(workspace):
+            time.sleep(_WATCH_S)
+            workspace = status.newest_night(workspace_of(config, settings))
+            live.update(status.view(workspace), refresh=True)
 
 
 @app.command("trace")

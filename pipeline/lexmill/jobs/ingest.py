@@ -1,13 +1,14 @@
 """Stage ingest: raw files become documents with metadata and segments, or a ledger row that says why not."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexmill.config import Config, Source
@@ -15,6 +16,7 @@ from lexmill.core.batch import Batch, Ledger, n_bytes
 from lexmill.core.ingest.document import make_document
 from lexmill.core.ingest.limits import Limits
 from lexmill.core.ingest.records import ARCHIVES, WORD, BadRecord, Record
+from lexmill.core.release.tombstones import Tombstones
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.structure.columns import DocumentColumns
 from lexmill.errors import ConfigError, DocumentError, InputError
@@ -23,7 +25,7 @@ from lexmill.jobs.parts import PartTask
 from lexmill.jobs.reading import Extent, Found, Reading, extents, format_in, in_stretch
 from lexmill.jobs.resources import rules_for
 from lexmill.schema import LINEAGE
-from lexmill.store import files
+from lexmill.store import files, tombstones
 from lexmill.store.convert import Converter, installed_converters
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.raw import ContentDigest, RawFile, compression_of, list_files
@@ -179,17 +181,10 @@ def _known_pieces(path: Path) -> list[Piece]:
         return []  # first run, or a damaged plan: files are planned anew
 
 
-def plan(config: Config, workspace: Workspace) -> dict[int, list[Piece]]:
-    """Pieces of raw files by part; remembered in the lineage folder so that a file's part is fixed when it is first seen.
-
-    Raises InputError where a source has no file.
-    """
-    part_bytes = max(1, int(config.ingest.part_mb * MB))
-    path = files.make_private(workspace.lineage) / f"plan-{part_bytes}.parquet"
-    known = _known_pieces(path)
-    planner = _Planner(known, part_bytes, Limits.of(config.ingest), workspace.lineage)
+def raw_files(config: Config, workspace: Workspace) -> list[tuple[Source, RawFile]]:
+    """Every raw file, source by source; raises InputError where a source has none."""
+    listed: list[tuple[Source, RawFile]] = []
     for source in config.source:
-        planner.start_source()
         try:
             found = list_files([config.resolve(pattern) for pattern in source.paths])
         except InputError as error:
@@ -200,7 +195,27 @@ def plan(config: Config, workspace: Workspace) -> dict[int, list[Piece]]:
                     f"{config.path}: source {source.name!r}: paths: match files of the workspace itself; narrow them, or put the "
                     "workspace elsewhere"
                 )
-            planner.add(source, raw)
+            listed.append((source, raw))
+    return listed
+
+
+def plan(config: Config, workspace: Workspace) -> dict[int, list[Piece]]:
+    """Pieces of all raw files by part; raises InputError where a source has no file."""
+    return assign(config, workspace, raw_files(config, workspace))
+
+
+def assign(config: Config, workspace: Workspace, listed: Sequence[tuple[Source, RawFile]]) -> dict[int, list[Piece]]:
+    """Pieces of these files by part; remembered in the lineage folder so that a file's part is fixed when it is first seen."""
+    part_bytes = max(1, int(config.ingest.part_mb * MB))
+    path = files.make_private(workspace.lineage) / f"plan-{part_bytes}.parquet"
+    known = _known_pieces(path)
+    planner = _Planner(known, part_bytes, Limits.of(config.ingest), workspace.lineage)
+    before = ""
+    for source, raw in listed:
+        if source.name != before:
+            planner.start_source()
+        before = source.name
+        planner.add(source, raw)
     if planner.pieces != known:
         files.write_table(path, pa.Table.from_pylist([asdict(piece) for piece in planner.pieces], schema=_PLAN))
     used = {piece.extent(workspace.lineage).uri for piece in planner.pieces if piece.is_stretch}
@@ -214,8 +229,11 @@ def plan(config: Config, workspace: Workspace) -> dict[int, list[Piece]]:
     return {number: parts.get(number, []) for number in range(last + 1)}
 
 
-def run(job: Job) -> dict[str, Any]:
-    """Bring stage ingest up to date; raises InputError where nothing at all was readable."""
+def run(job: Job, chosen: Mapping[int, list[Piece]] | None = None) -> dict[str, Any]:
+    """Bring stage ingest up to date, over all raw files or over parts that were ``chosen`` of them.
+
+    Raises InputError where nothing at all was readable.
+    """
     config = job.config
     limits = Limits.of(config.ingest)
     converters = installed_converters()
@@ -224,14 +242,16 @@ def run(job: Job) -> dict[str, Any]:
     )
     sources = {source.name: source for source in config.source}
     about = {name: _about(source) for name, source in sources.items()}
+    buried = tombstones.digest_of(job.workspace.root)
     tasks = []
-    parts = plan(config, job.workspace)
+    parts = plan(config, job.workspace) if chosen is None else chosen
     last_ends: dict[int, int] = {}
     for piece in (piece for pieces in parts.values() for piece in pieces):
         last_ends[piece.file_number] = max(piece.end, last_ends.get(piece.file_number, 0))
     for number, pieces in parts.items():
         source = sources.get(pieces[0].source) if pieces else None
         made_by = digest(fingerprint, about[pieces[0].source] if pieces else None, _versions(pieces, converters))
+        made_by = digest(made_by, buried) if buried else made_by
         key = digest(made_by, [asdict(piece) for piece in pieces])
         arguments = (
             pieces,
@@ -242,6 +262,7 @@ def run(job: Job) -> dict[str, Any]:
             job.workspace.lineage,
             job.config.rule_folders,
             job.rules.digests,
+            buried,
         )
         tasks.append(PartTask(number, key, arguments, sum(weight(piece, last_ends) for piece in pieces)))
     manifest = job.runner.run_stage("ingest", job.workspace.stage("ingest"), ingest_part, tasks, fingerprint)
@@ -289,6 +310,7 @@ def ingest_part(
     lineage: Path,
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
+    tombstones_digest: str,
 ) -> Receipt:
     """Read the pieces of one part and write documents, ledger and lineage; ``made_by`` digests all else that shapes them."""
     rules = rules_for(overlays, digests)
@@ -304,9 +326,23 @@ def ingest_part(
         if reading.n_skipped:
             table.counts["members.skipped"] = reading.n_skipped
     documents, ledger, origins = table.tables()
+    if tombstones_digest:
+        documents, ledger = _without_buried(documents, ledger, tombstones.read(lineage.parent.parent))
     files.write_table(lineage / part_name(target.number), origins)
     fingerprint = digest(made_by, [(piece.relative, piece.start, piece.end, piece.rule) for piece in pieces], content.hexdigest())
     return target.write(Batch(documents, ledger, table.counts), table.given, fingerprint=fingerprint)
+
+
+def _without_buried(documents: pa.Table, ledger: pa.Table, stones: Tombstones | None) -> tuple[pa.Table, pa.Table]:
+    """Documents that were not taken down, nor are copies of what was; the others leave by ``ingest.takedown``."""
+    if stones is None or not documents.num_rows:
+        return documents, ledger
+    numbers = pc.struct_field(documents["meta"].combine_chunks(), "case_number").to_pylist()
+    buried = stones.bury(documents["doc_id"].to_pylist(), numbers, documents["text"])
+    left = Ledger("ingest")
+    for row in documents.filter(pa.array(buried)).select(["doc_id", "source", "doc_type", "text"]).to_pylist():
+        left.add(row["doc_id"], row["source"], row["doc_type"], "drop", "ingest.takedown", len(row["text"]), n_bytes(row["text"]))
+    return documents.filter(pa.array(~buried)), pa.concat_tables([ledger, left.table()])
 
 
 class _Documents:

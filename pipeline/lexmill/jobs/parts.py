@@ -1,5 +1,6 @@
 """The one place that submits work: a bounded window of part tasks, one retry, progress, and the swap of a finished stage."""
 
+import os
 import resource
 import time
 import traceback
@@ -56,6 +57,7 @@ class Outcome:
     failure: Failure | None
     cpu_seconds: float
     peak_rss: int
+    pid: int
 
 
 class DamagedInput(LexmillError):
@@ -93,6 +95,7 @@ def call(function: PartFunction, target: Target, arguments: tuple[Any, ...]) -> 
         failure,
         time.process_time() - before,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        os.getpid(),
     )
 
 
@@ -121,12 +124,19 @@ def _raise(stage: str, number: int, failure: Failure) -> None:
 
 @dataclass
 class Runner:
-    """Runs stages on a client; ``open_client`` is called when a task must run, so that a finished run starts no cluster."""
+    """Runs stages on a client; ``open_client`` is called when a task must run, so that a finished run starts no cluster.
+
+    ``observe`` is told of every task that came back; ``check`` is asked before a stage is swapped in, and raises where this run
+    may not write any more; ``close`` ends the cluster, so that what it took can be told.
+    """
 
     open_client: Callable[[], distributed.Client]
     workers: int
     version: str
     progress: Progress
+    observe: Callable[[str, PartTask, Outcome], None]
+    check: Callable[[], None]
+    close: Callable[[], None]
     timings: dict[str, Timing] = field(default_factory=dict)
 
     def run_stage(
@@ -160,6 +170,7 @@ class Runner:
         missing = [task for task in tasks if task.number not in receipts]
         receipts |= self._run(name, folder.next, function, missing, timing)
         done = make_manifest(name, self.version, fingerprint, [receipts[task.number] for task in tasks])
+        self.check()
         files.sweep(folder.next.path)
         files.write_json(folder.next.path / "manifest.json", done)
         swap(folder)
@@ -210,7 +221,7 @@ class Runner:
             while running:
                 future = next(completed)
                 task = running.pop(future)
-                failure = self._collect(future, task, receipts, timing)
+                failure = self._collect(name, future, task, receipts, timing)
                 future.release()
                 if failure is None:
                     self.progress.advance(name, task.weight)
@@ -229,8 +240,9 @@ class Runner:
             timing.wall_seconds += time.monotonic() - started
         return receipts
 
-    @staticmethod
-    def _collect(future: distributed.Future, task: PartTask, receipts: dict[int, Receipt], timing: Timing) -> Failure | None:
+    def _collect(
+        self, name: str, future: distributed.Future, task: PartTask, receipts: dict[int, Receipt], timing: Timing
+    ) -> Failure | None:
         try:
             outcome: Outcome = future.result()
         except distributed.KilledWorker:
@@ -240,6 +252,7 @@ class Runner:
         except Exception as error:
             # ``call`` lets nothing through, so this is the cluster: no workers in time, a lost scheduler, a cancelled task.
             return Failure("StoppedError", f"the cluster failed ({type(error).__name__}); run the same command again")
+        self.observe(name, task, outcome)
         timing.cpu_seconds += outcome.cpu_seconds
         timing.peak_rss = max(timing.peak_rss, outcome.peak_rss)
         if outcome.receipt is not None:

@@ -1,58 +1,102 @@
 """Release: the shards are scanned once more as a trainer would read them, then published; ``latest.json`` is written last."""
 
-import hashlib
+import datetime
+import platform
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lexmill.core.deid.residual import find_valid_identifiers
+from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose, mixed, named
+from lexmill.core.release.card import render
+from lexmill.core.release.croissant import metadata
 from lexmill.core.tokens.mixture import plan_epochs
 from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
-from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
-from lexmill.store import benchmarks, files, reviews
+from lexmill.jobs.resources import CLASSIFIER, TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
+from lexmill.store import benchmarks, reviews
 from lexmill.store.files import DamagedFile
-from lexmill.store.fingerprint import code_digest, digest, file_digest
-from lexmill.store.stages import Receipt, StageFolder, Target
+from lexmill.store.fingerprint import code_digest, digest, file_digest, installed_versions
+from lexmill.store.releases import DataFile, Releases, published_on
+from lexmill.store.stages import Receipt, StageFolder, Target, part_name
 
 ROW_GROUP = 256  # sequences decoded at a time
 _SCAN = pa.schema([("doc_id_low63", pa.int64()), ("kind", pa.string())])
 # What the tokens that stand for no text are counted as when documents are tokenised.
 UNKNOWN = "tokenizer.unknown"
-UNPACKED = "documents"  # where the shards with a document a row stand
-_SUMS = ("documents", "tokens", "headings", "sequences", "padding", "cut")
-IMMUTABLE = 0o444  # what is published is never changed in place
+_TEMPLATES = Path(__file__).parent.parent / "templates"
+CARDS = ("DATACARD.md", "DATACARD.zh.md")
+
+# What of the run file shapes no byte of a release, or stands in it in words.
+_NOT_HASHED = {"version", "workspace", "run", "rules", "source", "review", "nightly", "cluster", "path"}
+
+
+@dataclass(frozen=True)
+class ShardSet:
+    """A shard set: its entry in a manifest, and its files with their bytes and entries."""
+
+    entry: Mapping[str, Any]
+    shards: Sequence[DataFile]
+    texts: Sequence[DataFile]
 
 
 def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Scan the shards and publish them; returns the release's manifest. Raises GateError where an identifier survived."""
+    return publish(job, [own_set(job, manifests)], None)
+
+
+def publish(job: Job, sets: Sequence[ShardSet], parent: str | None) -> dict[str, Any]:
+    """Publish a release of these sets and let ``latest.json`` name it; returns its manifest."""
+    data = [file for one in sets for file in one.shards], [file for one in sets for file in one.texts]
+    shards, texts = ([dict(file.entry) for file in some] for some in data)
+    body = compose(job.runner.version, parent, [one.entry for one in sets], shards, texts)
+    body["release"] = digest(body)[:16]
+    releases = Releases(job.workspace.releases)
+    today = datetime.date.today()
+    folder = releases.find(body["release"])
+    if folder is None or not releases.is_whole(folder, body):
+        date = published_on(folder) if folder else today.isoformat()
+        pages = {
+            f"{name}": render((_TEMPLATES / f"{name}.j2").read_text(encoding="utf-8"), body, date).encode() for name in CARDS
+        }
+        pages["mix.json"] = orjson.dumps(
+            mixed(body["sets"]), option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        )
+        pages["croissant.json"] = orjson.dumps(metadata(body, date), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        try:
+            job.runner.check()
+            folder = releases.publish(body, [*data[0], *data[1]], pages, today)
+        except DamagedFile as error:
+            raise DamagedInput(str(error)) from None
+        job.runner.timings.setdefault("release", Timing()).tasks += 1
+    releases.point_to(folder)
+    return body
+
+
+def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
+    """The set that this run made; raises GateError where an identifier survived in its shards, or its review forbids it."""
     review = _reviewed(job, manifests["filter"])
     tokenizer = load_tokenizer(job.config)
-    tokenized = manifests["tokenize"]
     if job.config.deidentify.enabled:
-        _scan(job, tokenized, tokenizer)
-    shards = [
-        {
-            "path": f"tokens/{extra['seq_len'] or UNPACKED}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
-            **{name: entry[name] for name in ("sha256", "bytes", "rows")},
-            **{name: extra[name] for name in ("seq_len", *_SUMS, "cuts")},
-        }
-        for entry, extra in zip(tokenized["parts"], tokenized["extra"], strict=True)
-    ]
+        _scan(job, manifests["tokenize"], tokenizer)
+    tokenized, filtered = manifests["tokenize"], manifests["filter"]
+    shards = shard_entries(tokenized)
     texts = [
         {"path": f"text/{entry['name']}", **{name: entry[name] for name in ("sha256", "bytes", "rows")}}
-        for entry in manifests["filter"]["parts"]
+        for entry in filtered["parts"]
     ]
-    mix = _mix(job, tokenized, manifests["filter"])
-    body = {
-        "lexmill": job.runner.version,
+    mix = _mix(job, tokenized, filtered)
+    config = job.config.model_dump(mode="json")
+    about: dict[str, Any] = {
         "policy": job.config.deidentify.policy if job.config.deidentify.enabled else None,
         "tokenizer": {
             "name": Path(tokenizer.name).name,
@@ -66,30 +110,63 @@ def run(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             "unknown_share": round(_scattered(job)["tallies"].get(UNKNOWN, 0) / max(1, sum(_pool(job).values())), 9),
         },
         "rules": dict(job.rules.digests),
+        "models": {path.name: file_digest(path) for path in sorted(CLASSIFIER.parent.glob("*.bin"))},
+        "config": {section: digest(value) for section, value in config.items() if section not in _NOT_HASHED},
+        "code": {stage: code_digest(f"lexmill.jobs.{stage}") for stage in manifests},
+        "versions": {"python": platform.python_version(), **installed_versions("lexmill")},
         "review": review,
         "sources": {
             source.name: {"doc_type": source.doc_type, **source.card.model_dump(mode="json")} for source in job.config.source
         },
+        "inputs": _inputs(job, manifests["ingest"]),
         "stages": {
             name: {"fingerprint": manifest["fingerprint"], "counts": manifest["counts"], "tallies": manifest["tallies"]}
             for name, manifest in manifests.items()
         },
         "benchmarks": _benchmarks(job, manifests["decontaminate"]),
+        "mix": mix,
         "tokens": {group: row["tokens"] for group, row in mix["groups"].items()},
-        "windows": _windows(shards),
-        "shards": shards,
-        "text": texts,
     }
-    body["mix"] = {"path": "mix.json", "sha256": hashlib.sha256(files.json_bytes(mix)).hexdigest()}
-    release = digest(body)[:16]
-    body["release"] = release
-    folder = job.workspace.releases / release
-    if not _is_published(folder, body, [*shards, *texts]):
-        _publish(job, folder, body, shards, texts, mix)
-    latest = job.workspace.releases / "latest.json"
-    if files.read_json(latest) != {"release": release}:
-        files.write_json(latest, {"release": release}, files.PUBLIC)
-    return body
+    set_id = digest(about, shards, texts)[:12]
+    return ShardSet(
+        {"set": set_id, **about},
+        [DataFile(job.workspace.stage("tokenize").part(n), entry) for n, entry in enumerate(named(set_id, shards))],
+        [DataFile(job.workspace.stage("filter").part(n), entry) for n, entry in enumerate(named(set_id, texts))],
+    )
+
+
+def shard_entries(tokenized: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What a manifest says of the shards of a tokenize stage, without a set's name."""
+    return [
+        {
+            "path": f"tokens/{extra['seq_len'] or UNPACKED}/shard-{extra['shard']:05d}-of-{extra['shards']:05d}.parquet",
+            **{name: entry[name] for name in ("sha256", "bytes", "rows")},
+            **{name: extra[name] for name in ("seq_len", *SHARD_COUNTS, "cuts")},
+        }
+        for entry, extra in zip(tokenized["parts"], tokenized["extra"], strict=True)
+    ]
+
+
+def _inputs(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
+    """By source: raw files that gave a record, records, and a digest over the content of its parts."""
+    files_of: dict[str, set[int]] = {}
+    parts_of: dict[str, set[int]] = {}
+    for number in range(len(ingested["parts"])):
+        rows = pq.read_table(job.workspace.lineage / part_name(number), columns=["source", "file_number"], use_threads=False)
+        for row in rows.group_by(["source", "file_number"]).aggregate([]).to_pylist():
+            files_of.setdefault(row["source"], set()).add(row["file_number"])
+            parts_of.setdefault(row["source"], set()).add(number)
+    came: dict[str, int] = {}
+    for group, units in ingested["counts"].get("in", {}).items():
+        came[group.rpartition("/")[0]] = came.get(group.rpartition("/")[0], 0) + units["docs"]
+    return {
+        source: {
+            "files": len(numbers),
+            "docs": came.get(source, 0),
+            "sha256": digest([ingested["parts"][number]["fingerprint"] for number in sorted(parts_of[source])]),
+        }
+        for source, numbers in sorted(files_of.items())
+    }
 
 
 def _benchmarks(job: Job, decontaminated: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -158,63 +235,6 @@ def _mix(job: Job, tokenized: Mapping[str, Any], filtered: Mapping[str, Any]) ->
             for group, tokens in pool.items()
         },
     }
-
-
-def _windows(shards: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A row a window length (``seq_len`` null: a document a row): sums over its shards, and rates."""
-    rows = []
-    for seq_len in dict.fromkeys(shard["seq_len"] for shard in shards):
-        mine = [shard for shard in shards if shard["seq_len"] == seq_len]
-        sums = {name: sum(shard[name] for shard in mine) for name in _SUMS}
-        positions = sums["tokens"] + sums["padding"]
-        rows.append(
-            {
-                "seq_len": seq_len,
-                "shards": len(mine),
-                **sums,
-                "cuts": {kind: sum(shard["cuts"][kind] for shard in mine) for kind in mine[0]["cuts"]},
-                "padding_share": round(sums["padding"] / positions, 6) if positions else 0.0,
-                "cut_share": round(sums["cut"] / sums["documents"], 6) if sums["documents"] else 0.0,
-            }
-        )
-    return rows
-
-
-def _is_published(folder: Path, body: Mapping[str, Any], entries: list[dict[str, Any]]) -> bool:
-    """Whether a release stands there with the same manifest and all its files in full length."""
-    try:
-        if files.read_json(folder / "manifest.json") != body:
-            return False
-        return file_digest(folder / "mix.json") == body["mix"]["sha256"] and all(
-            (folder / entry["path"]).stat().st_size == entry["bytes"] for entry in entries
-        )
-    except (DamagedFile, OSError):
-        return False
-
-
-def _publish(
-    job: Job,
-    folder: Path,
-    body: Mapping[str, Any],
-    shards: list[dict[str, Any]],
-    texts: list[dict[str, Any]],
-    mix: Mapping[str, Any],
-) -> None:
-    building = folder.with_name(f".{folder.name}.next")
-    files.remove(building)
-    for stage, entries in (("tokenize", shards), ("filter", texts)):
-        source = job.workspace.stage(stage)
-        for number, entry in enumerate(entries):
-            # The stage's own file may be the same one; its folder keeps it private.
-            files.copy(source.part(number), building / entry["path"])
-            if file_digest(building / entry["path"]) != entry["sha256"]:
-                raise DamagedInput(f"{stage}/{source.part(number).name} is damaged (its sha256 is not the recorded one)")
-            (building / entry["path"]).chmod(IMMUTABLE)
-    files.write_json(building / "mix.json", mix, files.PUBLIC)
-    files.write_json(building / "manifest.json", body, files.PUBLIC)
-    files.remove(folder)  # only a damaged one stands here: the name is a digest of what it holds
-    building.rename(folder)
-    job.runner.timings.setdefault("release", Timing()).tasks += 1
 
 
 def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:

@@ -1,6 +1,7 @@
 """The way of a document, as the list of stages; and a whole run of it under the workspace's lock."""
 
 import platform
+import resource
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +22,7 @@ from lexmill.core.ruleset import RuleSet
 from lexmill.errors import ConfigError
 from lexmill.jobs import decontaminate, dedup, deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.job import Job
-from lexmill.jobs.parts import DamagedInput, Runner
+from lexmill.jobs.parts import DamagedInput, Outcome, PartTask, Runner
 from lexmill.jobs.progress import Progress
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from lexmill.jobs.resources import load_tokenizer
@@ -32,9 +33,10 @@ from lexmill.store.workspace import RELEASE, Workspace
 log = structlog.get_logger()
 
 Manifests = dict[str, dict[str, Any]]
+Stage = Callable[[Job, Manifests], dict[str, Any]]
 
 # In order; each is given the job and the manifests of the stages before it, and returns its own.
-STAGES: dict[str, Callable[[Job, Manifests], dict[str, Any]]] = {
+STAGES: dict[str, Stage] = {
     "ingest": lambda job, _: ingest.run(job),
     "dedup": lambda job, done: dedup.run(job, done["ingest"]),
     "decontaminate": lambda job, done: decontaminate.run(job, done["dedup"]),
@@ -55,6 +57,7 @@ class Finished:
     manifests: Manifests
     worked: bool
     record: Mapping[str, Any]
+    run: str
 
 
 class _Cluster:
@@ -67,7 +70,9 @@ class _Cluster:
 
     @cached_property
     def client(self) -> distributed.Client:
-        return self._stack.enter_context(open_client(self._config.cluster, self._workspace.scratch))
+        client = self._stack.enter_context(open_client(self._config.cluster, self._workspace.scratch))
+        log.info("cluster started", workers=worker_count(self._config.cluster), dashboard=client.dashboard_link)
+        return client
 
 
 def check_settings(config: Config, rule_set: RuleSet) -> None:
@@ -109,33 +114,64 @@ def open_job(config: Config, console: Console) -> Iterator[Job]:
     rule_set = rules.load(config.rule_folders)
     check_settings(config, rule_set)
     workspace = Workspace(config.workspace_dir, config.run)
-    with lock.held(workspace.root), ExitStack() as stack:
+    with lock.held(workspace.root) as mine, ExitStack() as stack:
         for folder in (workspace.root / "runs", workspace.run_folder, workspace.root / "lineage"):
             files.make_private(folder)
+        stack.enter_context(structlog.contextvars.bound_contextvars(run=config.run))
         cluster = _Cluster(config, workspace, stack)
-        runner = Runner(lambda: cluster.client, worker_count(config.cluster), version("lexmill"), Progress(console))
+        workers = worker_count(config.cluster)
+        runner = Runner(lambda: cluster.client, workers, version("lexmill"), Progress(console), log_part, mine.check, stack.close)
         yield Job(config, rule_set, workspace, runner)
+
+
+def log_part(stage: str, task: PartTask, outcome: Outcome) -> None:
+    """A line of the log for every part; as it is below ``info``, ``--log-format json`` alone shows it."""
+    log.debug(
+        "part", stage=stage, part=task.number, cpu_seconds=round(outcome.cpu_seconds, 2), failed=outcome.failure is not None
+    )
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Seconds on the clock, and core-seconds of this process and of those that it started and that have ended."""
+
+    wall: float
+    cpu_self: float
+    cpu_children: float
+
+
+def usage() -> Usage:
+    """What this process took until now."""
+    mine, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return Usage(time.monotonic(), mine.ru_utime + mine.ru_stime, children.ru_utime + children.ru_stime)
 
 
 def run(config: Config, until: str, console: Console) -> Finished:
     """Bring every stage up to ``until`` up to date; raises the LexmillError that says how to go on."""
-    started = time.time()
+    started, before = time.time(), usage()
     with open_job(config, console) as job:
         try:
-            manifests = _stages(job, until)
+            manifests = bring_up_to(job, until, STAGES)
         finally:
-            record = _record(job.runner, started)
-            worked = any(timing.tasks for timing in job.runner.timings.values())
-            if worked:
-                files.write_json(job.workspace.run_folder / "run.json", record)
-    return Finished(manifests, worked, record)
+            record, worked = finish(job, started, before)
+    return Finished(manifests, worked, record, config.run)
 
 
-def _stages(job: Job, until: str) -> Manifests:
+def finish(job: Job, started: float, before: Usage) -> tuple[dict[str, Any], bool]:
+    """Write run.json, if anything was done: what was taken since ``started`` (a time stamp) and ``before``."""
+    record = _record(job, started, before)
+    worked = any(timing.tasks for timing in job.runner.timings.values())
+    if worked:
+        files.write_json(job.workspace.run_folder / "run.json", record)
+    return record, worked
+
+
+def bring_up_to(job: Job, until: str, stages: Mapping[str, Stage]) -> Manifests:
+    """Bring every stage up to ``until`` up to date; a damaged part is made again. Returns their manifests."""
     for _ in range(_MAX_REPAIRS):
         manifests: Manifests = {}
         try:
-            for name, stage in STAGES.items():
+            for name, stage in stages.items():
                 manifests[name] = stage(job, manifests)
                 if name == "ingest":
                     for source, number in lost_sources(manifests[name]):
@@ -176,11 +212,18 @@ def _discard(workspace: Workspace) -> None:
             log.warning("damaged", stage=folder.path.name, part=part)
 
 
-def _record(runner: Runner, started: float) -> dict[str, Any]:
+def _record(job: Job, started: float, before: Usage) -> dict[str, Any]:
     """What this run of the command took: it changes from run to run, so no manifest holds it."""
+    runner = job.runner
+    runner.close()
+    took = usage()
     return {
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(started)),
         "seconds": round(time.time() - started, 2),
+        # With what the command took before it began: imports are a good part of a short run.
+        "cpu_seconds": round(took.cpu_self + took.cpu_children - before.cpu_children, 2),
+        "peak_rss_driver": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "disk_bytes": sum(files.sizes(job.workspace.root).values()),
         "host": socket.gethostname(),
         "python": platform.python_version(),
         "lexmill": runner.version,

@@ -1,8 +1,12 @@
 """How far a run is: finished stages, parts of the one being built, and who holds the workspace."""
 
+from rich.console import Group
+from rich.table import Table
+
 from lexmill.report.balance import totals
 from lexmill.store import files, lock
 from lexmill.store.files import DamagedFile
+from lexmill.store.history import History
 from lexmill.store.stages import StageFolder
 from lexmill.store.workspace import RELEASE, STAGES, Workspace
 
@@ -37,6 +41,50 @@ def _finished(name: str, folder: StageFolder) -> tuple[str, ...]:
     counts = manifest["counts"]
     numbers = [totals(counts, kind)["docs"] for kind in ("out", "drop", "quarantine")]
     return (name, "finished", str(len(manifest["parts"])), *(f"{number:,}" for number in numbers))
+
+
+def newest_night(workspace: Workspace) -> Workspace:
+    """The workspace's night under way, or its last one, where the run itself was never made; else the workspace as it is."""
+    nights = History(workspace.root / "lineage").nights()
+    name = nights.under_way or next(reversed(nights.done), None)
+    if name is None or (workspace.run_folder / "ingest").exists():
+        return workspace
+    return Workspace(workspace.root, name)
+
+
+def is_held(workspace: Workspace) -> bool:
+    """Whether a run holds the workspace."""
+    return lock.owner(workspace.root) is not None
+
+
+def view(workspace: Workspace) -> Group:
+    """All of it, to be printed: a table of stages, who holds the workspace, and plan beside record where there are both."""
+    table = Table(title=f"run {workspace.run}")
+    for column in ("stage", "state", "parts", "docs out", "dropped", "quarantined"):
+        table.add_column(column, justify="left" if column in ("stage", "state") else "right")
+    for row in stages(workspace):
+        table.add_row(*row)
+    return Group(table, *plan_and_record(workspace), holder(workspace))
+
+
+def plan_and_record(workspace: Workspace) -> list[Table]:
+    """What was planned and what the last run took, where both are known: a list of one table, or of none."""
+    plan, record = (files.read_json(workspace.run_folder / name) for name in ("plan.json", "run.json"))
+    if not plan or not record:
+        return []
+    peak = max((took["peak_rss"] for took in record["stages"].values()), default=0)
+    table = Table(title=f"plan for {plan['cores']} cores, and the last run on {record['workers']}")
+    for column in ("what", "planned", "low", "high", "took"):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    for name, label, took, unit in (
+        ("seconds", "seconds", record["seconds"], 1),
+        ("core_seconds", "core-seconds", record["cpu_seconds"], 1),
+        ("memory_bytes", "memory, MB", peak * record["workers"] + record["peak_rss_driver"], 1e6),
+        ("disk_bytes", "disk, MB", record["disk_bytes"], 1e6),
+    ):
+        planned = (f"{plan[name][bound] / unit:,.1f}" for bound in ("value", "low", "high"))
+        table.add_row(label, *planned, f"{took / unit:,.1f}")
+    return [table]
 
 
 def holder(workspace: Workspace) -> str:

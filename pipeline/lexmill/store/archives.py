@@ -102,8 +102,11 @@ class _Content:
     def read(self, limit: int) -> bytes:
         if not isinstance(self._archive, tarfile.TarFile):
             return read_member(self._archive, self._info, limit)
-        stream = self._archive.extractfile(self._info)
-        data = stream.read() if stream is not None else b""
+        try:
+            stream = self._archive.extractfile(self._info)
+            data = stream.read() if stream is not None else b""
+        except _BROKEN_TAR:
+            raise DocumentError("ingest.broken_archive") from None
         if len(data) < self._info.size:
             raise DocumentError("ingest.broken_archive")
         return data

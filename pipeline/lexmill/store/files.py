@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -214,6 +215,20 @@ def remove(path: Path) -> None:
             path.unlink(missing_ok=True)
     except OSError as error:
         raise stopping(error) or error from None
+
+
+def sizes(root: Path) -> dict[str, int]:
+    """Bytes of the files below ``root`` by folder, relative to it; a file that has several names counts once, at the first."""
+    seen: set[tuple[int, int]] = set()
+    found: dict[str, int] = {}
+    for path in sorted(root.rglob("*")):
+        with suppress(FileNotFoundError):
+            about = path.lstat()
+            if stat.S_ISREG(about.st_mode) and (about.st_dev, about.st_ino) not in seen:
+                seen.add((about.st_dev, about.st_ino))
+                folder = str(path.parent.relative_to(root))
+                found[folder] = found.get(folder, 0) + about.st_size
+    return found
 
 
 PRIVATE = 0o700

@@ -85,6 +85,11 @@ def _with_requirements(names: set[str]) -> dict[str, str]:
     return versions
 
 
+def installed_versions(name: str) -> dict[str, str]:
+    """Installed versions of a distribution and of all that it requires, by name."""
+    return dict(sorted(_with_requirements({name}).items()))
+
+
 @cache
 def code_digest(module: str) -> str:
     """Digest of a module's import closure within lexmill, and of the installed versions of what that imports."""

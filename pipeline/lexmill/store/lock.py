@@ -1,21 +1,35 @@
-"""One writer a workspace: a lock file that names its owner, and is broken when that owner is dead."""
+"""One writer a workspace: a lock file that names its owner and shows that it lives, broken when that owner is dead.
+
+It needs an exclusive create, no hard links and no ``flock``. An owner on this machine is looked up by its process;
+of one elsewhere (another machine, another container) only the heartbeat tells: it is dead when its lock has not changed for
+``_DEAD_S`` under this process's eyes, so that no clocks are compared. Should a breaker be wrong (an owner that slept longer than
+that), the old owner learns it from ``Held.check`` before it swaps in a stage or publishes.
+"""
 
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import orjson
 import psutil
 
-from lexmill.errors import LockError
-from lexmill.store.files import DamagedFile, make_folder, read_json, remove, stopping
+from lexmill.errors import LockError, StoppedError
+from lexmill.store.files import DamagedFile, make_folder, read_json, stopping
 
 _LOCK = "lock.json"
 _WRITING_S = 10  # a lock without content is taken for one that is being written for so long
+_BEAT_S = 10.0
+_DEAD_S = 60.0  # six heartbeats missed
+_LOOK_S = 1.0
+_TRIES = 40  # of taking the lock, while others try as well
+_SIZE = 512  # bytes; a heartbeat is one write of this size in place
 
 
 def _me() -> dict[str, Any]:
@@ -27,6 +41,8 @@ def _me() -> dict[str, Any]:
         "pid": process.pid,
         "started": process.create_time(),
         "since": time.time(),
+        "holder": uuid4().hex,
+        "beat": 0,
     }
 
 
@@ -37,9 +53,12 @@ def _namespace() -> str:
         return ""
 
 
-def _alive(owner: dict[str, Any]) -> bool:
-    if (owner.get("host"), owner.get("namespace")) != (socket.gethostname(), _namespace()):
-        return True  # cannot be told from here
+def _is_here(owner: dict[str, Any]) -> bool:
+    """Whether this process can look the owner's process up."""
+    return (owner.get("host"), owner.get("namespace")) == (socket.gethostname(), _namespace())
+
+
+def _runs(owner: dict[str, Any]) -> bool:
     try:
         process = psutil.Process(int(owner["pid"]))
         return abs(process.create_time() - float(owner["started"])) < 2 and process.status() != psutil.STATUS_ZOMBIE
@@ -47,7 +66,8 @@ def _alive(owner: dict[str, Any]) -> bool:
         return False
 
 
-def _live_owner(path: Path) -> dict[str, Any] | None:
+def _found(path: Path) -> dict[str, Any] | None:
+    """Who the lock names: nobody (None), or one who is just writing it (empty)."""
     try:
         found = read_json(path)
     except DamagedFile:
@@ -56,70 +76,124 @@ def _live_owner(path: Path) -> dict[str, Any] | None:
             return {} if time.time() - path.stat().st_mtime < _WRITING_S else None
         except FileNotFoundError:
             return None
-    return found if isinstance(found, dict) and _alive(found) else None
+    return found if isinstance(found, dict) else None
 
 
 def owner(workspace: Path) -> dict[str, Any] | None:
-    """The live owner of the workspace (host, pid, since), or None."""
-    return _live_owner(workspace / _LOCK)
+    """Who holds the workspace (host, pid, since), or None; one elsewhere is believed until a run watches its lock."""
+    found = _found(workspace / _LOCK)
+    return found if found is not None and (not found or not _is_here(found) or _runs(found)) else None
 
 
-def _is_mine(path: Path) -> bool:
+def _beats(path: Path, seen: dict[str, Any]) -> bool:
+    """Whether the lock of an owner elsewhere changes within ``_DEAD_S``; not if it is given up meanwhile."""
+    until = time.monotonic() + _DEAD_S
+    while time.monotonic() < until and path.exists():
+        time.sleep(_LOOK_S)
+        if _found(path) not in (None, seen):
+            return True
+    return False
+
+
+def _break(path: Path, seen: dict[str, Any] | None) -> None:
+    """Take a stale lock away, if it is still the one that was ``seen``.
+
+    Only one at a time may do so, and it looks once more before: so nobody takes away the lock that a faster one has just made.
+    """
+    breaking = path.with_name(f".{path.name}.breaking")
     try:
-        found = read_json(path)
-    except DamagedFile:
-        return False
-    mine = _me()
-    return isinstance(found, dict) and all(found.get(name) == mine[name] for name in ("host", "namespace", "pid", "started"))
-
-
-def _break(path: Path) -> None:
-    """Take a stale lock away; of several that find its owner dead, one gets to rename it."""
-    stale = path.with_name(f".{path.name}.{os.getpid()}.stale")
-    try:
-        path.rename(stale)
-    except FileNotFoundError:
+        os.close(os.open(breaking, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        with suppress(FileNotFoundError):
+            if time.time() - breaking.stat().st_mtime > _DEAD_S:
+                breaking.unlink()  # somebody died while at it
+        time.sleep(0.05)
         return
-    if _live_owner(stale) is not None:
-        # Another breaker was faster, and this is its new lock: put it back, unless a third one has taken the place meanwhile.
+    try:
+        if _found(path) == seen:
+            path.unlink(missing_ok=True)
+    finally:
+        breaking.unlink(missing_ok=True)
+
+
+@dataclass
+class Held:
+    """A lock that is held; it shows that its owner lives by changing every ``_BEAT_S``."""
+
+    path: Path
+    identity: dict[str, Any]
+    handle: int
+    _end: threading.Event = field(default_factory=threading.Event)
+
+    def is_mine(self) -> bool:
+        """Whether the lock file still names this holder."""
         try:
-            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        except FileExistsError:
-            remove(stale)
-            return
-        os.close(handle)
-        stale.rename(path)
-        return
-    remove(stale)
+            found = read_json(self.path)
+        except DamagedFile:
+            return False
+        return isinstance(found, dict) and found.get("holder") == self.identity["holder"]
+
+    def check(self) -> None:
+        """Raise StoppedError where another run has taken the workspace meanwhile."""
+        if not self.is_mine():
+            raise StoppedError(
+                "another run took the workspace while this one did not show that it lives; run the same command again"
+            )
+
+    def write(self) -> None:
+        """One heartbeat: in place through the handle, so that it never touches a lock that another made under the same name."""
+        data = orjson.dumps(self.identity)
+        os.pwrite(self.handle, data.ljust(_SIZE), 0)
+        os.fsync(self.handle)
+
+    def beat(self) -> None:
+        """Write heartbeats until the lock is given up; a full disk must not end them."""
+        while not self._end.wait(_BEAT_S):
+            self.identity["beat"] += 1
+            with suppress(OSError):
+                self.write()
+
+    def release(self, beating: threading.Thread) -> None:
+        """Give the lock up, if it is still this one's."""
+        self._end.set()
+        if beating.ident is not None:
+            beating.join()  # else its last write could go to another file that got the same number
+        if self.is_mine():
+            self.path.unlink(missing_ok=True)
+        os.close(self.handle)
+
+
+def _refusal(live: dict[str, Any]) -> LockError:
+    return LockError(
+        f"workspace is held by process {live.get('pid')} on {live.get('host')}; wait for it to end, or stop it and run the same "
+        "command again (the lock of a dead run is broken by itself)"
+    )
 
 
 @contextmanager
-def held(workspace: Path) -> Iterator[None]:
+def held(workspace: Path) -> Iterator[Held]:
     """Hold the workspace's lock; raises LockError while another live run holds it."""
     make_folder(workspace, 0o755)  # others may read releases/; everything else in it is private
     path = workspace / _LOCK
-    for _ in range(8):
+    for _ in range(_TRIES):
         try:
             handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         except FileExistsError:
-            live = owner(workspace)
-            if live is not None:
-                raise LockError(
-                    f"workspace is held by process {live.get('pid')} on {live.get('host')}; wait for it to end, or stop it and "
-                    "run the same command again (if you know that it is dead, on another machine or in another container, "
-                    "remove lock.json in the workspace)"
-                ) from None
-            _break(path)
+            live = _found(path)
+            if live is not None and (not live or (_runs(live) if _is_here(live) else _beats(path, live))):
+                raise _refusal(live) from None
+            _break(path, live)
             continue
         except OSError as error:
             raise stopping(error) or error from None
-        with os.fdopen(handle, "wb") as raw:
-            raw.write(orjson.dumps(_me()))
+        mine = Held(path, _me(), handle)
         break
     else:
         raise LockError("workspace lock changes hands too fast; run the same command again")
+    beating = threading.Thread(target=mine.beat, daemon=True)
     try:
-        yield
+        mine.write()
+        beating.start()
+        yield mine
     finally:
-        if _is_mine(path):
-            path.unlink(missing_ok=True)
+        mine.release(beating)

@@ -1,0 +1,361 @@
+"""What a run would take: a stratified sample of the raw files goes through the real stages, and the rest is inferred from it."""
+
+import hashlib
+import resource
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from rich.console import Console
+
+from lexmill.cluster import worker_count
+from lexmill.config import Config
+from lexmill.core.forecast import (
+    MODEL_ERROR,
+    Z95,
+    Estimate,
+    Stratum,
+    copies_at_scale,
+    cores_for,
+    line,
+    ratio_estimate,
+    wall_seconds,
+)
+from lexmill.core.ingest.records import SPLITTABLE
+from lexmill.errors import ConfigError
+from lexmill.jobs import ingest
+from lexmill.jobs.ingest import MB, Piece
+from lexmill.jobs.parts import Outcome, PartTask
+from lexmill.jobs.run import STAGES, bring_up_to, open_job, usage
+from lexmill.store import files
+from lexmill.store.workspace import RELEASE, Workspace
+
+# Parts of the sample: small, so that many can be drawn from each source; the memory is measured on one of full size.
+_SAMPLE_PART_MB = 0.5
+_LEAST_PARTS = 4
+# Steps whose tasks are one a part; the others work on all parts at once and grow with them.
+_BY_PART = {
+    "ingest",
+    "dedup.signatures",
+    "dedup.bands",
+    "dedup.candidates",
+    "dedup",
+    "decontaminate",
+    "deidentify",
+    "filter",
+    "tokenize.scatter",
+}
+_AFTER_DEDUP = ("decontaminate", "deidentify", "filter", "tokenize", "release")
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Compute(_Section):
+    """Prices of an hour of a virtual core and of a GiB of memory, and what is paid of them (0.18 = 18 % of the price)."""
+
+    vcpu_hour: float = Field(ge=0)
+    gib_hour: float = Field(ge=0)
+    spot_price_ratio: float = Field(default=1.0, gt=0, le=1)
+
+
+class Storage(_Section):
+    """The price of a GB for a month, and how many months it is kept."""
+
+    gb_month: float = Field(ge=0)
+    months: float = Field(ge=0)
+
+
+class Human(_Section):
+    """What people look at: documents, minutes for each, the price of an hour."""
+
+    hour: float = Field(ge=0)
+    documents: int = Field(ge=0)
+    minutes_per_document: float = Field(ge=0)
+
+
+class Prices(_Section):
+    """A price file: a price list with its day and where it was read."""
+
+    currency: str
+    date: date
+    source: str
+    compute: Compute
+    storage: Storage
+    human: Human
+
+
+def load_prices(path: Path) -> Prices:
+    """Read a price file (TOML); raises ConfigError with every fault at once."""
+    try:
+        return Prices.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); see prices.example.toml") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: is not TOML in UTF-8: {error}") from None
+    except ValidationError as error:
+        faults = [f"{path}: {'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()]
+        raise ConfigError("\n".join(faults)) from None
+
+
+@dataclass
+class _Seen:
+    """The cost of every task of the sample, (stage, part, worker, core-seconds), and the peak memory of a worker in bytes."""
+
+    peak: int = 0
+    tasks: list[tuple[str, int, int, float]] = field(default_factory=list)
+
+    def __call__(self, stage: str, task: PartTask, outcome: Outcome) -> None:
+        self.peak = max(self.peak, outcome.peak_rss)
+        self.tasks.append((stage, task.number, outcome.pid, outcome.cpu_seconds))
+
+
+def choose(parts: Mapping[int, list[Piece]], sample_bytes: int) -> dict[str, list[int]]:
+    """Parts of every source in the order of their hashes: as many as its share of the bytes, and no fewer than four."""
+    by_source: dict[str, list[int]] = {}
+    for number, pieces in parts.items():
+        if pieces:
+            by_source.setdefault(pieces[0].source, []).append(number)
+    total = sum(_size(pieces) for pieces in parts.values())
+    chosen = {}
+    for source, numbers in by_source.items():
+        mine = sum(_size(parts[number]) for number in numbers)
+        drawn: list[int] = []
+        for number in sorted(numbers, key=lambda number: hashlib.blake2b(f"{source} {number}".encode()).digest()):
+            if len(drawn) >= _LEAST_PARTS and sum(_size(parts[one]) for one in drawn) >= sample_bytes * mine / max(1, total):
+                break
+            drawn.append(number)
+        chosen[source] = sorted(drawn)
+    return chosen
+
+
+def _size(pieces: Sequence[Piece]) -> int:
+    return sum(piece.size if piece.end < 0 or piece.fmt not in SPLITTABLE else piece.end - piece.start for piece in pieces)
+
+
+@dataclass(frozen=True)
+class _Took:
+    """What a run over some parts made and took; disk in bytes by folder, memory in bytes."""
+
+    sizes: list[int]  # bytes of each part
+    sources: list[str]
+    manifests: Mapping[str, Mapping[str, Any]]
+    seen: _Seen
+    wall: float
+    wall_stages: float
+    cpu_self: float
+    cpu_children: float
+    disk: dict[str, int]
+
+    def cpu(self, stage: str) -> float:
+        """Core-seconds of a stage's tasks."""
+        return sum(took for name, _, _, took in self.seen.tasks if name == stage)
+
+
+def plan(
+    config: Config, console: Console, sample_mb: float, cores: int, prices: Prices | None, target_hours: float | None
+) -> dict[str, Any]:
+    """The forecast of a run on ``cores``, with 95 % intervals; it is left in the run's folder for the run to be compared with.
+
+    Raises what the stages raise: a run that could not start is not planned either.
+    """
+    try:
+        return _plan(config, console, sample_mb, cores, prices, target_hours)
+    finally:
+        for scratch in (config.workspace_dir / "tmp").glob("plan-*"):
+            files.remove(scratch)
+
+
+def _plan(
+    config: Config, console: Console, sample_mb: float, cores: int, prices: Prices | None, target_hours: float | None
+) -> dict[str, Any]:
+    imports = usage().cpu_self
+    # This one also compiles what is compiled at first use, which is no part of what the others are to tell.
+    full = _planned(config, config.ingest.part_mb)
+    largest = max(full.values(), key=_size)
+    peak = _measure(config, config.ingest.part_mb, console, [largest], 1).seen.peak
+    part_mb = min(config.ingest.part_mb, _SAMPLE_PART_MB)
+    parts = _planned(config, part_mb)
+    drawn = [parts[number] for numbers in choose(parts, int(sample_mb * MB)).values() for number in numbers]
+    workers = worker_count(config.cluster)
+    quarter = _measure(config, part_mb, console, drawn[::4], workers)
+    whole = _measure(config, part_mb, console, drawn, workers)
+    totals: dict[str, int] = {}
+    for pieces in parts.values():
+        if pieces:
+            totals[pieces[0].source] = totals.get(pieces[0].source, 0) + _size(pieces)
+    n_parts = sum(bool(pieces) for pieces in full.values())
+    forecast = _forecast(totals, n_parts, quarter, whole, imports, peak, cores, target_hours)
+    if prices is not None:
+        forecast["cost"] = cost(forecast, prices)
+    workspace = Workspace(config.workspace_dir, config.run)
+    files.make_private(workspace.root / "runs")
+    files.write_json(files.make_private(workspace.run_folder) / "plan.json", forecast)
+    return forecast
+
+
+def _in_scratch(config: Config, part_mb: float, workers: int) -> Config:
+    scratch = config.workspace_dir / "tmp" / f"plan-{part_mb}"
+    for folder in ("runs", "releases", "index"):
+        files.remove(scratch / folder)  # but not the lineage: what was unpacked lies there
+    return config.model_copy(
+        update={
+            "workspace": scratch,
+            "run": "plan",
+            "ingest": config.ingest.model_copy(update={"part_mb": part_mb}),
+            "cluster": config.cluster.model_copy(update={"workers": workers}),
+        }
+    )
+
+
+def _planned(config: Config, part_mb: float) -> dict[int, list[Piece]]:
+    """All raw files in parts of this size."""
+    scratch = _in_scratch(config, part_mb, 1)
+    files.make_private(config.workspace_dir / "tmp")
+    workspace = Workspace(scratch.workspace_dir, scratch.run)
+    files.make_private(workspace.root)
+    files.make_private(workspace.root / "lineage")
+    return ingest.plan(scratch, workspace)
+
+
+def _measure(config: Config, part_mb: float, console: Console, parts: list[list[Piece]], workers: int) -> _Took:
+    """Run all stages over these parts only, in a scratch workspace that is gone afterwards."""
+    scratch = _in_scratch(config, part_mb, workers)
+    numbered = {number: [replace(piece, part=number) for piece in pieces] for number, pieces in enumerate(parts)}
+    seen = _Seen()
+    before = usage()
+    files.make_private(config.workspace_dir / "tmp")
+    files.make_private(scratch.workspace_dir)
+    with open_job(scratch, console) as job:
+        job.runner.observe = seen
+        manifests = bring_up_to(job, RELEASE, {**STAGES, "ingest": lambda job, _: ingest.run(job, numbered)})
+        job.runner.close()
+        disk = files.sizes(job.workspace.root)
+        seconds = sum(timing.wall_seconds for timing in job.runner.timings.values())
+    took = usage()
+    return _Took(
+        sizes=[_size(pieces) for pieces in parts],
+        sources=[pieces[0].source for pieces in parts],
+        manifests=manifests,
+        seen=seen,
+        wall=took.wall - before.wall,
+        wall_stages=seconds,
+        cpu_self=took.cpu_self - before.cpu_self,
+        cpu_children=took.cpu_children - before.cpu_children,
+        disk=disk,
+    )
+
+
+def _by_part(took: _Took, stage: str, totals: Mapping[str, int]) -> tuple[float, float, float]:
+    """(core-seconds of the whole, their standard error, what a process pays at its first task) of a stage with a task a part."""
+    mine = [(number, pid, spent) for name, number, pid, spent in took.seen.tasks if name == stage]
+    firsts = {pid: index for index, (_, pid, _) in reversed(list(enumerate(mine)))}
+    rest = [one for index, one in enumerate(mine) if index not in firsts.values()] or mine
+
+    def sampled(tasks: list[tuple[int, int, float]], source: str) -> list[tuple[int, float]]:
+        return [(took.sizes[number], spent) for number, _, spent in tasks if took.sources[number] == source]
+
+    # Where a source has no task but first ones, their cost stands, loading and all.
+    strata = [Stratum(size, sampled(rest, source) or sampled(mine, source)) for source, size in totals.items()]
+    value, error = ratio_estimate(strata)
+    mean = sum(spent for *_, spent in rest) / max(1, sum(took.sizes[number] for number, *_ in rest))
+    loading = sum(max(0.0, mine[index][2] - mean * took.sizes[mine[index][0]]) for index in firsts.values())
+    return value, error, loading / max(1, len(firsts))
+
+
+def _forecast(
+    totals: Mapping[str, int],
+    n_parts: int,
+    quarter: _Took,
+    whole: _Took,
+    imports: float,
+    peak: int,
+    cores: int,
+    target_hours: float | None,
+) -> dict[str, Any]:
+    total, drawn = sum(totals.values()), sum(whole.sizes)
+    share = drawn / total
+    counts = whole.manifests["dedup"]["counts"]
+    came, copies = (sum(units["docs"] for units in counts.get(kind, {}).values()) for kind in ("in", "drop"))
+    found = copies / came if came else 0.0
+    expected = copies_at_scale(found, share)
+    kept = (1 - expected) / (1 - found) if found < 1 else 1.0
+    stages: dict[str, tuple[float, int]] = {}
+    variance = loading = 0.0
+    for stage in dict.fromkeys(stage for stage, *_ in whole.seen.tasks):
+        after = kept if stage.partition(".")[0] in _AFTER_DEDUP else 1.0
+        if stage in _BY_PART:
+            value, error, first = _by_part(whole, stage, totals)
+            stages[stage] = (value * after, n_parts)
+            variance += (error * after) ** 2
+            loading += first
+        else:
+            value = line(sum(quarter.sizes), quarter.cpu(stage), drawn, whole.cpu(stage), total * after)
+            stages[stage] = (value, cores)
+    workers = max(1, len({pid for _, _, pid, _ in whole.seen.tasks}))
+    outside = max(0.0, whole.cpu_children - sum(spent for *_, spent in whole.seen.tasks)) / workers
+    cpu = sum(value for value, _ in stages.values()) + imports + whole.cpu_self + cores * (outside + loading)
+    relative = ((Z95 * variance**0.5 / cpu) ** 2 + MODEL_ERROR**2) ** 0.5
+    fixed = max(0.0, whole.wall - whole.wall_stages) + imports + loading
+    text = sum(units["bytes"] for units in whole.manifests["ingest"]["counts"].get("out", {}).values())
+    tokens = sum(whole.manifests["release"]["tokens"].values()) / share * kept
+    driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    forecast: dict[str, Any] = {
+        "raw_bytes": total,
+        "sampled_bytes": drawn,
+        "sampled_parts": len(whole.sizes),
+        "copies_in_sample": copies,
+        "text_bytes": asdict(Estimate.around(text / share, relative)),
+        "tokens": asdict(Estimate.around(tokens, relative)),
+        "core_seconds": asdict(Estimate.around(cpu, relative)),
+        "seconds": asdict(Estimate.around(wall_seconds(stages, fixed, cores), relative)),
+        "cores": cores,
+        "memory_bytes": asdict(Estimate.around(peak * cores + driver, MODEL_ERROR)),
+        "memory_bytes_a_worker": peak,
+        "disk_bytes": asdict(Estimate.around(_disk(whole.disk, share, kept), relative)),
+        "stages": {name: round(value, 2) for name, (value, _) in stages.items()},
+    }
+    if target_hours is not None:
+        forecast["target_hours"] = target_hours
+        forecast["cores_for_target"] = cores_for(stages, fixed, target_hours * 3600)
+    return forecast
+
+
+def _disk(sizes: Mapping[str, int], share: float, kept: float) -> float:
+    """Bytes of the whole workspace: releases hold hard links to the stages, and are counted in them."""
+    late = ("deidentify", "filter", "tokenize")
+    return sum(
+        size / share * (kept if folder.rpartition("/")[2].startswith(late) or folder.startswith("releases") else 1.0)
+        for folder, size in sizes.items()
+    )
+
+
+def cost(forecast: Mapping[str, Any], prices: Prices) -> dict[str, Any]:
+    """Money for compute, storage and people apart; compute is cores and memory for the time that the run takes."""
+    hours = forecast["seconds"]["value"] / 3600
+    spread = forecast["seconds"]["high"] / forecast["seconds"]["value"] - 1
+    gib = forecast["memory_bytes"]["value"] / (1 << 30)
+    compute = (
+        hours * prices.compute.spot_price_ratio * (forecast["cores"] * prices.compute.vcpu_hour + gib * prices.compute.gib_hour)
+    )
+    gigabytes = forecast["disk_bytes"]["value"] / 1e9
+    storage = gigabytes * prices.storage.gb_month * prices.storage.months
+    human = prices.human.documents * prices.human.minutes_per_document / 60
+    tokens = forecast["tokens"]["value"]
+    return {
+        "currency": prices.currency,
+        "prices_of": prices.date.isoformat(),
+        "prices_from": prices.source,
+        "spot_price_ratio": prices.compute.spot_price_ratio,
+        "compute": asdict(Estimate.around(compute, spread)),
+        "storage": asdict(Estimate.around(storage, spread)),
+        "human": human * prices.human.hour,
+        "human_hours": human,
+        "compute_a_gb_raw": compute / (forecast["raw_bytes"] / 1e9),
+        "compute_a_billion_tokens": compute / (tokens / 1e9) if tokens else None,
+    }

@@ -1,0 +1,136 @@
+"""Releases on disk: dated folders that never change, marks of those whose data is gone, and ``latest.json``, written last.
+
+::
+
+    releases/2026-11-30-0123456789abcdef/    day of publication and the manifest's digest
+        manifest.json                        what it is made of
+        tokens/<window>/<set>-shard-….parquet
+        text/<set>-part-….parquet
+        DATACARD.md  DATACARD.zh.md  croissant.json
+        SHA256SUMS                           every file but itself, as ``sha256sum -c`` reads it
+        withdrawn.json                       only where the data files were deleted: why, and what came after
+    releases/latest.json                     the newest release that may be read
+"""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lexmill.errors import InputError
+from lexmill.store import files
+from lexmill.store.files import DamagedFile
+from lexmill.store.fingerprint import file_digest
+
+MANIFEST = "manifest.json"
+SUMS = "SHA256SUMS"
+WITHDRAWN = "withdrawn.json"
+PUBLIC = 0o644
+IMMUTABLE = 0o444  # what is published is never changed in place
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A data file of a release: where its bytes are now, and its manifest entry (``path``, ``sha256``, ``bytes``, ``rows`` …)."""
+
+    source: Path
+    entry: Mapping[str, Any]
+
+
+def published_on(folder: Path) -> str:
+    """The day of publication (ISO 8601) that a release's folder is named by."""
+    return folder.name[: len("2026-11-30")]
+
+
+@dataclass(frozen=True)
+class Releases:
+    """The folder ``releases`` of a workspace."""
+
+    root: Path
+
+    def folders(self) -> list[Path]:
+        """Every release, oldest first."""
+        return sorted(path.parent for path in self.root.glob(f"[!.]*/{MANIFEST}"))
+
+    def find(self, release: str) -> Path | None:
+        """The folder of a release by its id or its folder's name."""
+        for folder in self.folders():
+            if folder.name == release or folder.name.endswith(f"-{release}"):
+                return folder
+        return None
+
+    def latest(self) -> Path | None:
+        """The folder that ``latest.json`` names; None before the first release."""
+        pointer = files.read_json(self.root / "latest.json")
+        return self.root / str(pointer["release"]) if pointer else None
+
+    def point_to(self, folder: Path) -> None:
+        """Let ``latest.json`` name this release."""
+        pointer = {"release": folder.name}
+        if files.read_json(self.root / "latest.json") != pointer:
+            files.write_json(self.root / "latest.json", pointer, PUBLIC)
+
+    def is_whole(self, folder: Path, body: Mapping[str, Any]) -> bool:
+        """Whether the release stands there with this manifest and all its files in full length."""
+        try:
+            if files.read_json(folder / MANIFEST) != body or not (folder / SUMS).exists():
+                return False
+            return all((folder / entry["path"]).stat().st_size == entry["bytes"] for entry in [*body["shards"], *body["text"]])
+        except (DamagedFile, OSError):
+            return False
+
+    def publish(
+        self, body: Mapping[str, Any], data: Sequence[DataFile], pages: Mapping[str, bytes], today: datetime.date
+    ) -> Path:
+        """Put a release there, whole or not at all, and return its folder; a whole one of the same name is left as it is.
+
+        ``pages`` are the further files by name. Raises DamagedFile where a data file is not what its entry says.
+        """
+        folder = self.find(str(body["release"])) or self.root / f"{today.isoformat()}-{body['release']}"
+        if self.is_whole(folder, body):
+            return folder
+        building = folder.with_name(f".{folder.name}.next")
+        files.remove(building)
+        sums = {}
+        for one in data:
+            target = building / str(one.entry["path"])
+            # The file may be linked, not copied; the folder that it came from keeps it private there.
+            files.copy(one.source, target)
+            if file_digest(target) != one.entry["sha256"]:
+                raise DamagedFile(f"{one.source.parent.name}/{one.source.name} is damaged (its sha256 is not the recorded one)")
+            target.chmod(IMMUTABLE)
+            sums[str(one.entry["path"])] = str(one.entry["sha256"])
+        for name, content in pages.items():
+            sums[name] = files.write_bytes(building / name, content, IMMUTABLE)
+        sums[MANIFEST] = files.write_json(building / MANIFEST, body, IMMUTABLE)
+        lines = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(sums.items()))
+        files.write_bytes(building / SUMS, lines.encode(), IMMUTABLE)
+        files.remove(folder)  # only a damaged one stands here: the name is a digest of what it holds
+        building.rename(folder)
+        return folder
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a release's folder; raises InputError where there is none, DamagedFile where it is cut or garbled."""
+    found = files.read_json(folder / MANIFEST)
+    if found is None:
+        raise InputError(f"{folder}: is no release (it has no {MANIFEST}); give the folder of a release")
+    if not isinstance(found, dict) or not {"release", "sets", "shards", "text"} <= found.keys():
+        raise InputError(f"{folder}: its {MANIFEST} is not one of this version of lexmill")
+    return found
+
+
+def read_sums(folder: Path) -> dict[str, str]:
+    """sha256 by file name, as ``SHA256SUMS`` has them; raises DamagedFile for a line that is none."""
+    found = {}
+    try:
+        text = (folder / SUMS).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise DamagedFile(f"{SUMS} is missing or damaged") from None
+    for line in text.splitlines():
+        sha256, gap, name = line.partition("  ")
+        if not gap or len(sha256) != 64:
+            raise DamagedFile(f"{SUMS} is damaged")
+        found[name] = sha256
+    return found
