@@ -2,8 +2,8 @@
 
     .venv/bin/python scripts/bench/segments_bench.py FILE.jsonl[.zst] ...
 
-Files hold `{source, text}` lines; the document type is the part of the source before the first dash or underscore. MB are 10^6
-bytes of UTF-8 text; core seconds are user + system time of this process, the best of three passes.
+Files hold `{source, text}` lines; the document type is the part of the source, or of the file's name, before the first dash or
+underscore. MB are 10^6 bytes of UTF-8 text; core seconds are user + system time of this process, the best of three passes.
 """
 
 import argparse
@@ -43,8 +43,8 @@ def read(paths: list[Path]) -> dict[str, list[str]]:
         with _lines(path) as lines:
             for line in lines:
                 record = json.loads(line)
-                kind = record["source"].replace("_", "-").partition("-")[0]
-                kind = kind if kind in DOC_TYPES else "judgment"
+                names = (name.replace("_", "-").partition("-")[0] for name in (record["source"], path.name))
+                kind = next((name for name in names if name in DOC_TYPES), "judgment")
                 if sizes[kind] < _MOST:
                     texts[kind].append(record["text"])
                     sizes[kind] += len(record["text"].encode())

@@ -1,9 +1,11 @@
 """The index as Megatron's own reader takes it apart, byte by byte."""
 
 import struct
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from lexmill.core.export import megatron
 from lexmill.schema import TOKENS
@@ -39,3 +41,12 @@ def test_what_is_written_is_what_megatron_reads() -> None:
 
 def test_nothing_gives_an_empty_index() -> None:
     assert struct.unpack_from("<QBQQ", megatron.Index().to_bytes(), 9) == (1, 4, 0, 1)
+
+
+def test_megatrons_own_reader_reads_it(tmp_path: Path) -> None:
+    reader = pytest.importorskip("megatron.core.datasets.indexed_dataset", reason="megatron-core is not installed")
+    index = megatron.Index()
+    (tmp_path / "a.bin").write_bytes(index.add(shard()))
+    (tmp_path / "a.idx").write_bytes(index.to_bytes())
+    found = reader.IndexedDataset(str(tmp_path / "a"), mmap=True)
+    assert [found[number].tolist() for number in range(len(found))] == [[5, 6, 1], [7, 1], [8, 8, 8, 1]]

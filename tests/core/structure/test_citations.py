@@ -69,6 +69,8 @@ def cited(text: str, tables: StatuteTables) -> list[str]:
         ("《民法典》第五百条，第三人应当返还3000元", ["civil_code 条500"]),
         ("根据《XX法》第X条", ["XX法 条?"]),
         ("依据相关法律第X条", ["条?"]),
+        ("违反本合同第____条的", []),
+        ("《甲辦法》第1條，同法第2條", ["甲辦法 条1"]),
     ],
 )
 def test_citations_are_understood(text: str, expected: list[str], tables: StatuteTables) -> None:

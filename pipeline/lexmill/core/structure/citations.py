@@ -73,7 +73,8 @@ _SAME = tuple(
     f"{that}{law}第" for that in "该該同此" for law in ("法典", "法", "解释", "规定", "条例", "條例", "办法", "细则", "批复")
 )
 _PLACEHOLDER_TITLE = re.compile(rf"[{_BLANKS}]{{2,}}|\A[{_BLANKS}](?=法|条例)|\A(?:某|相关)(?=法)")
-_PLACEHOLDER_ARTICLE = re.compile(rf"第{_BLANK}[{_BLANKS}…]{{1,4}}{_BLANK}[条條]")
+# A blank in a form (本合同第____条) is no citation.
+_PLACEHOLDER_ARTICLE = re.compile(rf"(?<![同议约款程])第{_BLANK}[{_BLANKS}…]{{1,4}}{_BLANK}[条條]")
 # A title in brackets that the table does not know is a law if it is called one.
 _LAW = re.compile(
     r"(?:法|法典|条例|條例|通则|细则|細則|解释|解釋|办法|辦法|规则|規則|规定|規定|决定|批复|意见|通知|答复|公约|议定书|修正案|纲要|标准|复函|纪要)"
@@ -139,7 +140,8 @@ class CitationFinder:
             if anchor.title == "":
                 # 该条例 is no 法: what it stands for was not found.
                 kind = text[anchor.start + 1 : anchor.end]
-                if not citations or not citations[-1].law.rstrip("典）（一二三四五").endswith(kind.rstrip("典")):
+                last = citations[-1].law.rstrip("典）（一二三四五") if citations else ""
+                if not last.endswith(kind.rstrip("典")) or (kind == "法" and last.endswith(("办法", "辦法"))):
                     continue
                 title, law = citations[-1].law, self._laws.by_id.get(citations[-1].law_id or "")
             found = self._at(text, anchor, title, law)
