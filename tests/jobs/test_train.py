@@ -9,7 +9,7 @@ from lexmill import rules
 from lexmill.config import Config
 from lexmill.core.quality.classifier import load
 from lexmill.errors import ConfigError, InputError
-from lexmill.jobs import dedup, deidentify, ingest, train
+from lexmill.jobs import decontaminate, dedup, deidentify, ingest, train
 from tests.jobs.conftest import MakeJob
 from tests.jobs.test_dedup import article
 
@@ -23,7 +23,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def deidentified(make_job: MakeJob, number: int, *settings: str) -> Config:
     job = make_job("a", [{"id": str(n), "text": article(n)} for n in range(number)], *settings)
-    deidentify.run(job, dedup.run(job, ingest.run(job)))
+    deidentify.run(job, decontaminate.run(job, dedup.run(job, ingest.run(job))))
     return job.config
 
 
