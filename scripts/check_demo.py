@@ -148,11 +148,19 @@ def read_endings(run: Path) -> dict[str, list[Ending]]:
     return endings
 
 
-def read_texts(folder: Path) -> dict[str, str]:
-    """The texts of UNCHANGED_TYPES in the parts of a folder, by doc_id."""
+def _released(folder: Path) -> list[Path]:
+    """The data files of a folder of a release; raises ValueError where there is none, since nothing is proved by nothing."""
+    found = sorted(folder.glob("*.parquet"))
+    if not found:
+        raise ValueError(f"{folder} holds no Parquet file")
+    return found
+
+
+def read_texts(parts: Iterable[Path]) -> dict[str, str]:
+    """The texts of UNCHANGED_TYPES in some parts, by doc_id."""
     return {
         row["doc_id"]: row["text"]
-        for part in _parts(folder)
+        for part in parts
         for row in pq.read_table(part, columns=["doc_id", "doc_type", "text"]).to_pylist()
         if row["doc_type"] in UNCHANGED_TYPES
     }
@@ -170,7 +178,7 @@ def pieces(table: pa.Table) -> Iterator[tuple[int, int, list[int]]]:
 def decode_shards(folder: Path, tokenizer: Tokenizer) -> dict[int, str]:
     """The text of every document of one window length, its pieces joined in order; raises ValueError where tokens are missing."""
     parts: dict[int, list[tuple[int, list[int]]]] = defaultdict(list)
-    for shard in sorted(folder.glob("shard-*.parquet")):
+    for shard in _released(folder):
         for document, start, ids in pieces(pq.read_table(shard)):
             parts[document].append((start, ids))
     texts = {}
@@ -201,13 +209,13 @@ def read_outcome(workspace: Path, run: str, samples: Path) -> Outcome:
     tokenizer = load_tokenizer(json.loads((release / "manifest.json").read_text(encoding="utf-8"))["tokenizer"]["name"])
     released: set[str] = set()
     text: dict[int, str] = {}
-    for part in _parts(release / "text"):
+    for part in _released(release / "text"):
         for row in pq.read_table(part, columns=["doc_id", "title", "text"]).to_pylist():
             released.add(row["doc_id"])
             text[int(row["doc_id"], 16) & LOW_63] = f"{row['title'] or ''}\n{row['text']}"
     folders = sorted(folder for folder in (release / "tokens").iterdir() if folder.is_dir())
     texts = {"text": text} | {f"shards of {folder.name}": decode_shards(folder, tokenizer) for folder in folders}
-    extracted, masked = read_texts(workspace / "runs" / run / "ingest"), read_texts(release / "text")
+    extracted, masked = read_texts(_parts(workspace / "runs" / run / "ingest")), read_texts(_released(release / "text"))
     return Outcome(ids, read_endings(workspace / "runs" / run), frozenset(released), texts, count, extracted, masked)
 
 
