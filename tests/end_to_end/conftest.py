@@ -70,7 +70,7 @@ def make_site(folder: Path, extra: str = "") -> Site:
     folder.mkdir(parents=True, exist_ok=True)
     lines = []
     for line in (SAMPLES / "demo.toml").read_text(encoding="utf-8").splitlines():
-        if line.startswith("paths"):
+        if line.startswith(("paths", "benchmarks")):
             line = (
                 line.replace('"', f'"{SAMPLES}/', 1)
                 if line.count('"') == 2

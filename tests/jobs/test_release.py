@@ -17,6 +17,7 @@ from lexmill.jobs import decontaminate, dedup, deidentify, filter, ingest, relea
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput
 from lexmill.schema import TOKENS
+from lexmill.store import audit
 from lexmill.store.fingerprint import file_digest
 from lexmill.store.releases import Releases
 from tests.jobs.conftest import MakeJob
@@ -77,6 +78,9 @@ def test_what_is_published_is_what_the_manifest_says(make_job: MakeJob) -> None:
     assert json.loads((job.workspace.releases / "latest.json").read_text()) == {"release": folder.name}
     assert datetime.date.fromisoformat(folder.name.removesuffix(f"-{body['release']}"))
     assert json.loads((folder / "manifest.json").read_text()) == body
+    assert {"names.npz", "quality/model.bin"} <= set(body["sets"][0]["models"])
+    entries, faults = audit.verify(job.workspace.root, None)
+    assert ([entry["kind"] for entry in entries], faults) == (["release"], [])
     for entry in [*body["shards"], *body["text"]]:
         assert file_digest(folder / entry["path"]) == entry["sha256"]
         assert pq.read_metadata(folder / entry["path"]).num_rows == entry["rows"]

@@ -1,18 +1,21 @@
 """A lot is drawn, read and decided; what reviewers get holds no planted name, and a rejected lot is not published."""
 
+import datetime
 import json
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from lexmill.core.review import labelstudio
 from lexmill.core.review.planted import DIRECT
 from lexmill.core.review.verdicts import BAD, GOOD
 from lexmill.errors import ConfigError, GateError, InputError
-from lexmill.jobs import release, review
+from lexmill.jobs import release, review, takedown
 from lexmill.jobs.job import Job
 from lexmill.store import audit, files, reviews
 from tests.jobs.conftest import MakeJob
@@ -81,7 +84,7 @@ def test_the_whole_way_of_a_lot(make_job: MakeJob, tmp_path: Path) -> None:
     body = release.run(job, done)
     assert body["sets"][0]["review"]["lot"] == drawn["lot"]
     entries, faults = audit.verify(job.workspace.root, None)
-    assert ([entry["kind"] for entry in entries], faults) == (["review"], [])
+    assert ([entry["kind"] for entry in entries], faults) == (["review", "release"], [])
 
 
 def test_a_direct_identifier_rejects_and_nothing_is_published(make_job: MakeJob, tmp_path: Path) -> None:
@@ -186,3 +189,18 @@ def test_the_plan_says_what_five_percent_would_cost(make_job: MakeJob) -> None:
     assert lines["全量的 5%"]["price"] == 2.0  # 1 item of 2 minutes at 60 an hour
     assert lines["本次核心样本"]["n"] == 10
     assert lines["零缺陷证明"]["bound_without_defects"] == 0.0
+
+
+def test_a_takedown_reaches_what_was_drawn(make_job: MakeJob) -> None:
+    job = make_job("a", records(), *SMALL)
+    stages(job)
+    review.sample(job)
+    where, _, rows = review._drawn(job.config)
+    doc_id = next(row["doc_id"] for row in rows if row["kind"] == "kept")
+    target = takedown.Target(doc_id, "q", "main", 0, "doc-id")
+    takedown.take_down(job.config, Console(file=StringIO()), [target], datetime.date(2026, 1, 2))
+    left = pq.read_table(where.items)["doc_id"].to_pylist()
+    assert doc_id not in left
+    assert set(left) == {row["doc_id"] for row in rows} - {doc_id}
+    entries, faults = audit.verify(job.workspace.root, None)
+    assert ([entry["kind"] for entry in entries], faults) == (["takedown"], [])

@@ -58,7 +58,7 @@ def log_to_stderr(log_format: str) -> None:
     structlog.configure(
         processors=[*shared, *form],
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if log_format == "json" else logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # whatever stands there when something is said
         cache_logger_on_first_use=False,
     )
 

@@ -24,7 +24,7 @@ from lexmill.core.quality import classifier
 from lexmill.core.tokens.tokenizer import INSTALLED, load
 from lexmill.errors import LexmillError
 from lexmill.jobs.preview import survey_sources
-from lexmill.jobs.resources import CLASSIFIER
+from lexmill.jobs.resources import CLASSIFIER, NAMES_MODEL
 from lexmill.jobs.run import check_settings
 from lexmill.store import files
 from lexmill.store.convert import installed_converters
@@ -100,7 +100,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _models() -> Iterator[Finding]:
-    for path in sorted(CLASSIFIER.parent.glob("*.bin")):
+    for path in sorted([NAMES_MODEL, *CLASSIFIER.glob("*.bin")]):
         yield Finding("model", "ok", f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
     digest = classifier.load(CLASSIFIER).digest
     yield Finding("classifier", "ok", f"loads; sha256 {digest[:12]}…")

@@ -22,11 +22,11 @@ from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
-from lexmill.jobs.resources import CLASSIFIER, TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
-from lexmill.store import benchmarks, reviews
+from lexmill.jobs.resources import TokenizerKey, load_tokenizer, model_files, tokenizer_for, tokenizer_key
+from lexmill.store import audit, benchmarks, reviews
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest, installed_versions
-from lexmill.store.releases import DataFile, Releases, published_on
+from lexmill.store.releases import MANIFEST, DataFile, Releases, published_on
 from lexmill.store.stages import Receipt, StageFolder, Target, part_name
 
 ROW_GROUP = 256  # sequences decoded at a time
@@ -79,6 +79,8 @@ def publish(job: Job, sets: Sequence[ShardSet], parent: str | None) -> dict[str,
             raise DamagedInput(str(error)) from None
         job.runner.timings.setdefault("release", Timing()).tasks += 1
     releases.point_to(folder)
+    sealed = {f"{releases.root.name}/{folder.name}/{MANIFEST}": file_digest(folder / MANIFEST)}
+    audit.record(job.workspace.root, "release", body["release"], sealed)
     return body
 
 
@@ -110,7 +112,7 @@ def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
             "unknown_share": round(_scattered(job)["tallies"].get(UNKNOWN, 0) / max(1, sum(_pool(job).values())), 9),
         },
         "rules": dict(job.rules.digests),
-        "models": {path.name: file_digest(path) for path in sorted(CLASSIFIER.parent.glob("*.bin"))},
+        "models": {name: file_digest(path) for name, path in model_files(job.config).items()},
         "config": {section: digest(value) for section, value in config.items() if section not in _NOT_HASHED},
         "code": {stage: code_digest(f"lexmill.jobs.{stage}") for stage in manifests},
         "versions": {"python": platform.python_version(), **installed_versions("lexmill")},

@@ -83,6 +83,12 @@ def classifier_key(config: Config) -> tuple[Path, str]:
         raise ConfigError(f"filter.model: {error}; name a folder that `lexmill quality train` wrote") from None
 
 
+def model_files(config: Config) -> dict[str, Path]:
+    """The files of the models that a run uses, by name: of names, and of quality (the run file's, or the installed one)."""
+    folder = Path(config.resolve(config.filter.model)) if config.filter.model != "installed" else CLASSIFIER
+    return {NAMES_MODEL.name: NAMES_MODEL, **{f"quality/{path.name}": path for path in sorted(folder.glob("*.bin"))}}
+
+
 ScreenKey = tuple[Screen, Path, str]
 
 

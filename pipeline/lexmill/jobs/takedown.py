@@ -18,7 +18,8 @@ from lexmill.errors import InputError
 from lexmill.jobs import release
 from lexmill.jobs.run import finish, open_job, usage
 from lexmill.jobs.sets import sets_of, take_back
-from lexmill.store import files, tombstones
+from lexmill.store import audit, files, tombstones
+from lexmill.store.fingerprint import file_digest
 from lexmill.store.history import History, Nights
 from lexmill.store.index import Index
 from lexmill.store.purge import mark
@@ -95,9 +96,10 @@ def _runs(workspace: Workspace) -> list[Path]:
 
 
 def _tables(workspace: Workspace) -> Iterator[Path]:
-    """Every Parquet file of stages (also half-built ones), their work, and the index; no ledger."""
+    """Every Parquet file of stages (also half-built ones), their work, what was drawn for review, and the index; no ledger."""
     for run in _runs(workspace):
         yield from (path for path in sorted(run.rglob("*.parquet")) if path.parent.name != "ledger")
+    yield from sorted((workspace.root / "reviews").glob("*/items.parquet"))
     yield from sorted(workspace.index.rglob("*.parquet"))
 
 
@@ -157,6 +159,7 @@ def take_down(config: Config, console: Console, targets: list[Target], day: date
             history.write_nights(Nights(nights.done, successor, nights.under_way))
         finish(job, started, before)
         shorts = pa.array(sorted(low63(doc_id) for doc_id in doc_ids), pa.int64())
+        marked: dict[str, str] = {}
         for folder in releases.folders():
             body = read_manifest(folder)
             held = [
@@ -164,14 +167,20 @@ def take_down(config: Config, console: Console, targets: list[Target], day: date
             ]
             if held:
                 mark(folder, TAKEN_DOWN, successor, held)
+                marked[f"{releases.root.name}/{folder.name}/{WITHDRAWN}"] = file_digest(folder / WITHDRAWN)
         for path in _tables(workspace):
-            if workspace.index not in path.parents and _holds(path, doc_ids, shorts):
+            if workspace.index in path.parents or not _holds(path, doc_ids, shorts):
+                continue
+            if path.name == "items.parquet":
+                _drop_rows(path, doc_ids)
+            else:
                 _delete_part(path)
         for run in _runs(workspace):
             for step in sorted((run / "work").glob("*")):
                 _delete_undocumented(step)
         Index(workspace.index).remove(doc_ids)
         history.forget(doc_ids)
+        audit.record(workspace.root, "takedown", f"{day.isoformat()}: {len(doc_ids)} documents", marked)
     return successor
 
 
@@ -211,6 +220,11 @@ def _holds(path: Path, doc_ids: set[str], shorts: pa.Array) -> int:
                 column = pc.list_flatten(batch[name]) if name == "doc_ids" else batch[name]
                 number += int(pc.sum(pc.is_in(column, wanted)).as_py() or 0)
     return number
+
+
+def _drop_rows(path: Path, doc_ids: set[str]) -> None:
+    table = pq.read_table(path, use_threads=False)
+    files.write_table(path, table.filter(pc.invert(pc.is_in(table["doc_id"], pa.array(sorted(doc_ids), pa.string())))))
 
 
 def _delete_part(path: Path) -> None:
