@@ -178,6 +178,8 @@ def take_down(config: Config, console: Console, targets: list[Target], day: date
         for run in _runs(workspace):
             for step in sorted((run / "work").glob("*")):
                 _delete_undocumented(step)
+        for unpacked in sorted((workspace.root / "lineage").glob("*/unpacked")):
+            files.remove(unpacked)  # raw lines, which ingest makes again from the raw file where it needs them
         Index(workspace.index).remove(doc_ids)
         history.forget(doc_ids)
         audit.record(workspace.root, "takedown", f"{day.isoformat()}: {len(doc_ids)} documents", marked)

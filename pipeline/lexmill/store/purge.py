@@ -54,7 +54,8 @@ def _documents(workspace: Workspace, run: Mapping[str, Any]) -> list[str]:
 
 
 def _data_of(run: Path) -> list[Path]:
-    return [*run.glob("*/part-*.parquet"), *run.glob("work")]
+    unpacked = run.parent.parent / "lineage" / run.name / "unpacked"
+    return [*run.glob("*/part-*.parquet"), *run.glob("work"), *([unpacked] if unpacked.exists() else [])]
 
 
 def mark(folder: Path, why: str, successor: str | None, paths: Sequence[str]) -> None:
