@@ -103,7 +103,8 @@ def compare(config: Config, workspace: Workspace, history: History) -> _Changes:
 
     Raises GateError where more files are gone than ``nightly.max_missing`` allows: a disk that is not mounted is no withdrawal.
     """
-    known = history.known_files()
+    # What this night itself had noted before it was stopped is not done: the files are read again.
+    known = {key: one for key, one in history.known_files().items() if one.night != workspace.run}
     now, before, touched = {}, [], []
     present = set()
     for source, raw in _listed(config, workspace):

@@ -50,6 +50,9 @@ def survey_sources(config: Config) -> list[SourceSurvey]:
             number = next(numbers)
             found.n_files += 1
             found.n_bytes += raw.size
+            if raw.rule:  # a pipe or a broken link is not opened
+                found.problem = found.problem or (raw.rule, number)
+                continue
             fmt = format_in(source, raw.relative)
             compression = compression_of(raw.relative)
             found.formats[f"{fmt}{compression}"] += 1

@@ -52,7 +52,13 @@ def plan(config: Config) -> dict[str, Any]:
     workspace = Workspace(config.workspace_dir, config.run)
     n_lot = sum(int(entry["rows"]) for entry in _manifest(workspace, "filter")["parts"])
     core = min(settings.sample, n_lot)
-    extra = settings.dropped + settings.spans + ceil(settings.planted * core)
+    left = sum(
+        units["docs"]
+        for stage in _REVIEWED[1:]
+        for kind in ("drop", "quarantine")
+        for units in _manifest(workspace, stage)["counts"].get(kind, {}).values()
+    )
+    extra = min(settings.dropped, left) + min(settings.spans, core) + ceil(settings.planted * core)
     lines = []
     for name, n in (
         ("零缺陷证明", statistics.size_without_defects(settings.max_identifiers, settings.confidence)),
@@ -360,7 +366,7 @@ def export(config: Config, reviewers: Sequence[str], form: str, out: Path) -> li
     if len(set(reviewers)) != len(reviewers) or not reviewers:
         raise ConfigError("--reviewers: give each name once, such as --reviewers 甲,乙")
     known = files.read_json(where.assignments)
-    if known is not None and list(known) != list(reviewers) and (where.path / "verdicts").exists():
+    if known is not None and [name for name, _ in known] != list(reviewers) and (where.path / "verdicts").exists():
         raise ConfigError(f"--reviewers: verdicts of {len(known)} other reviewers are in; name the same ones again")
     given = assign([item["item"] for item in items], reviewers, config.review.double, drawn["seed"])
     files.write_json(where.assignments, [[reviewer, mine] for reviewer, mine in given.items()])

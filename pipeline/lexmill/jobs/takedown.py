@@ -143,7 +143,9 @@ def take_down(config: Config, console: Console, targets: list[Target], day: date
     with open_job(config.model_copy(update={"run": f"takedown-{day.isoformat()}"}), console) as job:
         workspace, releases = job.workspace, Releases(job.workspace.releases)
         tombstones.add(workspace.root, _stones(workspace, doc_ids, day))
-        latest, successor = releases.latest(), None
+        # Where the pointer is lost, the newest release that may still be read stands.
+        whole = [folder for folder in releases.folders() if not (folder / WITHDRAWN).exists()]
+        latest, successor = releases.latest() or (whole[-1] if whole else None), None
         if latest is not None and not (latest / WITHDRAWN).exists():
             body = read_manifest(latest)
             sets = take_back(job, sets_of(latest, body), dict.fromkeys(doc_ids, TAKEN_DOWN))
@@ -152,7 +154,7 @@ def take_down(config: Config, console: Console, targets: list[Target], day: date
             elif sets:
                 successor = release.publish(job, sets, body["release"])["release"]
             else:
-                (releases.root / "latest.json").unlink()
+                (releases.root / "latest.json").unlink(missing_ok=True)
         history = History(workspace.root / "lineage")
         nights = history.nights()
         if nights.release is not None:

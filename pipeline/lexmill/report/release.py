@@ -12,6 +12,7 @@ from lexmill.core.tokens.ids import low63
 from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import InputError
 from lexmill.store import files
+from lexmill.store.fingerprint import file_digest
 
 _BATCH = 64  # sequences decoded from Parquet at a time
 
@@ -63,9 +64,16 @@ def read_sequence(
     left = number
     for shard in shards:
         if left < shard["rows"]:
-            return _pieces(release, _row(release / shard["path"], left), tokenizer)
+            return _pieces(release, manifest, _row(_checked(release, shard), left), tokenizer)
         left -= shard["rows"]
     raise InputError(f"there is no sequence {number}: those of this window length are 0 to {number - left - 1}")
+
+
+def _checked(release: Path, entry: Mapping[str, Any]) -> Path:
+    path = release / str(entry["path"])
+    if not path.is_file() or file_digest(path) != entry["sha256"]:
+        raise InputError(f"{entry['path']} is missing or damaged (its sha256 is not the recorded one)")
+    return path
 
 
 def _row(path: Path, number: int) -> dict[str, Any]:
@@ -77,8 +85,8 @@ def _row(path: Path, number: int) -> dict[str, Any]:
     raise InputError(f"{path.name} has fewer rows than its manifest says: it is damaged")
 
 
-def _pieces(release: Path, row: Mapping[str, Any], tokenizer: Tokenizer) -> list[Piece]:
-    known = _documents(release, set(row["doc_ids"]))
+def _pieces(release: Path, manifest: Mapping[str, Any], row: Mapping[str, Any], tokenizer: Tokenizer) -> list[Piece]:
+    known = _documents(release, manifest, set(row["doc_ids"]))
     pieces, at = [], 0
     names = ("doc_ids", "doc_lens", "head_lens", "char_starts", "char_ends", "repeats", "sources", "doc_types")
     for short, length, head, start, end, repeat, source, doc_type in zip(*(row[name] for name in names), strict=True):
@@ -90,11 +98,11 @@ def _pieces(release: Path, row: Mapping[str, Any], tokenizer: Tokenizer) -> list
     return pieces
 
 
-def _documents(release: Path, short_ids: set[int]) -> dict[int, tuple[str, str | None]]:
+def _documents(release: Path, manifest: Mapping[str, Any], short_ids: set[int]) -> dict[int, tuple[str, str | None]]:
     """doc_id and title by short id."""
     found = {}
-    for path in sorted((release / "text").glob("*.parquet")):
-        for doc_id, title in _titles(pq.read_table(path, columns=["doc_id", "title"])):
+    for entry in manifest["text"]:
+        for doc_id, title in _titles(pq.read_table(_checked(release, entry), columns=["doc_id", "title"])):
             if low63(doc_id) in short_ids:
                 found[low63(doc_id)] = (doc_id, title)
     return found

@@ -15,7 +15,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexmill.errors import ConfigError, LexmillError, StoppedError
+from lexmill.errors import EXIT_INPUT, ConfigError, LexmillError, StoppedError
 
 # What the operating system says when the workspace cannot take a file: a person must act, then the same command goes on.
 _STOPPING = {
@@ -28,7 +28,9 @@ _STOPPING = {
 
 
 class DamagedFile(LexmillError):
-    """A file of the workspace is not what its manifest or receipt says; it is made again."""
+    """A file of the workspace is not what its manifest or receipt says; a run makes it again, other commands end."""
+
+    exit_code = EXIT_INPUT
 
 
 def stopping(error: OSError) -> StoppedError | None:

@@ -61,9 +61,13 @@ class Releases:
         return None
 
     def latest(self) -> Path | None:
-        """The folder that ``latest.json`` names; None before the first release."""
+        """The folder that ``latest.json`` names; None before the first release. Raises DamagedFile where it names none."""
         pointer = files.read_json(self.root / "latest.json")
-        return self.root / str(pointer["release"]) if pointer else None
+        if pointer is None:
+            return None
+        if not (isinstance(pointer, dict) and isinstance(pointer.get("release"), str)):
+            raise DamagedFile('releases/latest.json is damaged (it must be {"release": the name of a folder})')
+        return self.root / pointer["release"]
 
     def point_to(self, folder: Path) -> None:
         """Let ``latest.json`` name this release."""

@@ -3,6 +3,7 @@
 import pytest
 
 from lexmill.core.deid.detector import Detector
+from lexmill.core.deid.mask import mask
 from lexmill.core.deid.rules import read_marks
 
 FOUND = [
@@ -108,3 +109,18 @@ def test_spc2016_masks_the_persons_of_article_8(text: str, masked: list[str], sp
 def test_words_of_a_traditional_text_are_nobody(doc_type: str, strict: Detector) -> None:
     text = "公務員於退休時，應依該條規定請領退休金，並將其額與原額對照審議。公務員不服者，得提起訴願。"
     assert strict.detect(text, doc_type) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("原告阿依古丽·买买提到庭。经阿依古丽·买买提多次催要，阿依古丽·买买提通过银行转账。", ("多次催要", "通过银行")),
+        ("被告尹伟到庭。经催要，尹伟未还款。", ("未还款",)),
+        ("经催要，尹伟未还款，尹伟已离开，后尹伟并未返回。", ("未还款", "已离开", "并未返回")),
+    ],
+)
+def test_a_word_behind_a_name_stays(text: str, kept: tuple[str, ...], strict: Detector) -> None:
+    masked = mask(text, "judgment", strict).text
+    assert all(words in masked for words in kept), masked
+    assert "尹伟" not in masked
+    assert "买买提" not in masked
