@@ -22,7 +22,7 @@ from lexmill.errors import GateError, InputError, NothingNew
 from lexmill.jobs import nightly, reshuffle, run, takedown
 from lexmill.jobs.ingest import doc_id
 from lexmill.report.verify import verify
-from lexmill.store.history import History
+from lexmill.store.history import History, Nights
 from lexmill.store.releases import Releases, read_manifest
 from lexmill.store.workspace import Workspace
 from tests.jobs.conftest import RUN_FILE
@@ -136,6 +136,37 @@ def test_a_week(site: Site) -> None:
 
 
 @pytest.mark.smoke
+def test_a_night_stopped_at_its_very_end_is_done_again(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.write("a.jsonl", article(0), article(1))
+    site.night()
+    site.write("b.jsonl", article(2))
+    site.write("a.jsonl", article(0), article(3))
+    commit = History.write_nights
+
+    def killed(history: History, nights: Nights) -> None:
+        if nights.under_way is None:
+            raise KeyboardInterrupt
+        commit(history, nights)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(History, "write_nights", killed)
+        with pytest.raises(KeyboardInterrupt):
+            site.night()
+    site.night()
+    assert site.kept() == {ident("a.jsonl", 0), ident("a.jsonl", 1), ident("b.jsonl", 0)}
+    with pytest.raises(NothingNew):
+        site.night()
+
+
+def test_a_takedown_without_the_pointer_takes_the_newest_release(site: Site) -> None:
+    site.write("a.jsonl", article(0), article(1))
+    site.night()
+    (site.workspace.releases / "latest.json").unlink()
+    targets = takedown.resolve(site.workspace, [ident("a.jsonl", 1)], (), ())
+    takedown.take_down(site.config(), Console(file=StringIO()), targets, DAY)
+    assert site.kept() == {ident("a.jsonl", 0)}
+
+
 def test_a_takedown_stays_down(site: Site) -> None:
     name = "欧阳无名"
     text = article(1)[:120] + name + article(1)[120:]

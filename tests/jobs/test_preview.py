@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,13 @@ def test_a_survey_says_what_lies_there(tmp_path: Path) -> None:
     assert found["c"].problem == ("ingest.binary", 5)
     assert found["d"].problem == ("ingest.broken_compression", 6)
     assert not (tmp_path / "w").exists()
+
+
+def test_a_pipe_is_told_and_not_opened(tmp_path: Path) -> None:
+    config = make(tmp_path, {"a/1.txt": TEXT.encode()})
+    os.mkfifo(tmp_path / "a/2.txt")
+    (survey,) = survey_sources(config)
+    assert (survey.n_files, survey.problem) == (2, ("ingest.not_a_file", 1))
 
 
 def test_a_big_file_is_judged_by_its_head(tmp_path: Path) -> None:

@@ -55,6 +55,17 @@ def test_a_sequence_is_told_with_its_documents(
     assert lexmill(monkeypatch, "decode", str(folder), str(len(rows))) == 3
     assert lexmill(monkeypatch, "decode", str(folder), "0", "--seq-len", "64") == 2
 
+    shard = next(folder / entry["path"] for entry in body["shards"] if entry["seq_len"])
+    sound = shard.read_bytes()
+    shard.chmod(0o644)
+    shard.write_bytes(sound[:40] + bytes([sound[40] ^ 1]) + sound[41:])
+    assert lexmill(monkeypatch, "decode", str(folder), "0") == 3
+    assert "damaged" in capsys.readouterr().err
+    shard.write_bytes(sound)
+    for pointer in ("{", "[]", '{"release": 5}'):
+        (job.workspace.releases / "latest.json").write_text(pointer)
+        assert lexmill(monkeypatch, "decode", str(job.workspace.root), "0") == 3
+
     assert lexmill(monkeypatch, "tokens", str(folder), "--json") == 0
     said_of = json.loads(capsys.readouterr().out)
     (group,) = said_of["groups"]

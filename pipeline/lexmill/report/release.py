@@ -13,6 +13,7 @@ from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import InputError
 from lexmill.store import files
 from lexmill.store.fingerprint import file_digest
+from lexmill.store.releases import Releases
 
 _BATCH = 64  # sequences decoded from Parquet at a time
 
@@ -35,9 +36,9 @@ class Piece:
 def find(path: Path) -> Path:
     """The folder of a release: that itself, or the newest one of a folder of releases or a workspace. Raises InputError."""
     for folder in (path, path / "releases"):
-        latest = files.read_json(folder / "latest.json")
+        latest = Releases(folder).latest()
         if latest is not None:
-            return Path(folder / latest["release"])
+            return latest
     if not (path / "manifest.json").is_file():
         raise InputError(f"{path}: no release; give the folder of one, or a workspace")
     return path
