@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import xlsxwriter
 from rich.console import Console
 
 from lexmill.core.review import labelstudio
@@ -148,6 +149,16 @@ def test_what_was_not_asked_is_refused(make_job: MakeJob, tmp_path: Path) -> Non
     strange.write_text(json.dumps([{"data": {"item": "ffff"}, "annotations": [{"result": result}]}]))
     with pytest.raises(InputError, match="not given"):
         review.take_in(job.config, "甲", [strange])
+    far = tmp_path / "far.xlsx"
+    with xlsxwriter.Workbook(far) as book:
+        sheet = book.add_worksheet("审核")
+        sheet.write(0, 0, "编号")
+        sheet.write(1048575, 16383, "x")
+    with pytest.raises(InputError, match="no workbook that can be read"):
+        review.take_in(job.config, "甲", [far])
+    (sent,) = review.export(job.config, ["甲"], "xlsx", tmp_path / "out")
+    assert review.take_in(job.config, "甲", [sent])[0] == 0
+    assert review.export(job.config, ["甲"], "xlsx", tmp_path / "out") == [sent]  # a lost workbook is written again
     with pytest.raises(ConfigError, match="nobody of this name"):
         review.take_in(job.config, "丁", [strange])
     with pytest.raises(InputError, match="cannot be read"):

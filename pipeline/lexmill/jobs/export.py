@@ -21,7 +21,7 @@ _TEXT_COLUMNS = ["text", "doc_type", "segments"]
 
 
 def export(release: Path, layout: Layout, out: Path, seq_len: int | None) -> dict[str, int]:
-    """Write ``release`` into the folder ``out``; returns how many records of each kind.
+    """Write ``release`` into the folder ``out``; returns how many records of each kind, and how many documents gave none.
 
     ``megatron`` writes the pieces of the shards of one window length; the others the text. Raises InputError where there is no
     release or a file of it is damaged, ConfigError where the window length must be named.
@@ -72,8 +72,10 @@ def _jsonl(release: Path, manifest: Mapping[str, Any], out: Path, layout: Layout
         for entry in manifest["text"]:
             for batch in pq.ParquetFile(_checked(release, entry)).iter_batches(_ROWS, columns=_TEXT_COLUMNS, use_threads=False):
                 for row in batch.to_pylist():
-                    for record in records(row):
+                    found = list(records(row))
+                    for record in found:
                         stream.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
-                        counted[row["doc_type"]] = counted.get(row["doc_type"], 0) + 1
+                    kind = row["doc_type"] if found else "without a question and an answer"
+                    counted[kind] = counted.get(kind, 0) + max(1, len(found))
     files.write_json(out / "dataset_info.json", llamafactory.info({layout: columns}), 0o644)
     return dict(sorted(counted.items()))

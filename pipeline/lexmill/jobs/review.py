@@ -15,10 +15,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lexmill.config import Config, Review
+from lexmill.config import Config, Ingest, Review
 from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.mask import mask_fields
 from lexmill.core.deid.spans import Replacement
+from lexmill.core.ingest.items import Broken
+from lexmill.core.ingest.limits import Limits
 from lexmill.core.review import labelstudio, statistics, workbook
 from lexmill.core.review.planted import plant
 from lexmill.core.review.sampling import CANDIDATE, Chosen, choose, count_by_stratum, least, place, stratum
@@ -30,6 +32,7 @@ from lexmill.jobs.recognizers import RecognizerKey, recognizer_key
 from lexmill.jobs.resources import detector_for, load_tagger
 from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, DOCUMENT_RAW, LEDGER
 from lexmill.store import audit, files, reviews
+from lexmill.store.confined import read_confined
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.reviews import ReviewFolder
 from lexmill.store.stages import Receipt, StageFolder, Target
@@ -404,6 +407,9 @@ def take_in(config: Config, reviewer: str, returned: Sequence[Path]) -> tuple[in
             data = path.read_bytes()
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+        # A sheet with one cell in its last corner has 17 thousand million of them: a process of its own tries it first.
+        if data.startswith(b"PK") and any(isinstance(item, Broken) for item in read_confined(data, "xlsx", Limits.of(Ingest()))):
+            raise InputError(f"{path}: is no workbook that can be read; send back the file that `review export` made")
         try:
             found = (workbook.read if data.startswith(b"PK") else labelstudio.read)(data, code)
         except InputError as error:

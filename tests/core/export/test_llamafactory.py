@@ -56,7 +56,7 @@ def test_an_exam_item_may_be_answered_by_a_letter() -> None:
     [
         document("judgment", ("首部", "", LONG), ("理由", "", LONG)),
         document("qa", ("问", "问1", LONG)),
-        document("qa", ("问", "问1", "在吗"), ("答", "问1", LONG)),
+        document("qa", ("问", "问1", "在"), ("答", "问1", LONG)),
         document("statute", ("条", "条1", LONG)),
         {"doc_type": "qa", "text": LONG, "segments": None},
     ],

@@ -149,7 +149,17 @@ def test_a_label_studio_export_is_read() -> None:
         labelstudio.read(export(bad[1:2]), "乙")
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"[1]", b'[{"data": {}}]', b'[{"annotations": []}]'])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{}",
+        b"[1]",
+        b'[{"data": {}}]',
+        b'[{"annotations": []}]',
+        b'[{"data": {"item": ["a"]}, "annotations": [{"result": 5}]}]',
+    ],
+)
 def test_what_is_no_export_is_refused(data: bytes) -> None:
     with pytest.raises(InputError):
         labelstudio.read(data, "乙")

@@ -14,7 +14,8 @@ _SIDES: Final = {
     "qa": (("问",), ("答",)),
 }
 _LABEL = re.compile(r"^[问答][:：]\s*")
-_LEAST = 20  # characters below which a question or an answer teaches nothing
+# Characters below which a side teaches nothing: a question may have few words, the key of an exam item is often one letter.
+_LEAST: Final = {"judgment": (20, 20), "exam": (4, 1), "qa": (4, 10)}
 
 INSTRUCTIONS: Final = {
     "judgment": "请根据以下案件事实，撰写裁判文书的说理部分。",
@@ -41,8 +42,8 @@ def alpaca(row: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         return
     for parts in _groups(row):
         asked, answer = (_joined(parts, kinds) for kinds in _SIDES[row["doc_type"]])
-        # The key of an exam item may be one letter.
-        if len(asked) >= _LEAST and len(answer) >= (1 if row["doc_type"] == "exam" else _LEAST):
+        least_asked, least_answer = _LEAST[row["doc_type"]]
+        if len(asked) >= least_asked and len(answer) >= least_answer:
             yield {"instruction": INSTRUCTIONS[row["doc_type"]], "input": asked, "output": answer}
 
 

@@ -89,7 +89,11 @@ def read(data: bytes, reviewer: str) -> list[Verdict]:
             continue
         if not results:
             continue
-        verdict, defect, note = (_value(results, name) for name in ("verdict", "defect", "note"))
+        try:
+            verdict, defect, note = (_value(results, name) for name in ("verdict", "defect", "note"))
+        except (AttributeError, KeyError, TypeError):
+            faults.append(f"task {number}: is none of `review export`")
+            continue
         if fault := fault_of(verdict, defect):
             faults.append(f"task {number}: {fault}")
         verdicts.append(Verdict(item, reviewer, verdict, defect, note))
