@@ -47,6 +47,7 @@ from lexmill.core.dedup.judge import CANDIDATES, EXACT, MAX_BUCKET, PAIRS, Keep,
 from lexmill.core.dedup.lines import add_counts, count_lines, treat_lines
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
+from lexmill.core.dedup.sizes import CLUSTERS, FAMILIES, sizes
 from lexmill.core.dedup.utf8 import buffers
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
@@ -724,7 +725,10 @@ def _count_past(view: View, leaders: Any) -> dict[int, int]:
 def collect_pairs(
     target: Target, verdicts: StageFolder | None, ids: StageFolder, found: StageFolder | None, max_per_family: int
 ) -> Receipt:
-    """Every decision, sorted by ordinal; of documents under a used id copies leave, and others are to be looked at."""
+    """Every decision, sorted by ordinal; of documents under a used id copies leave, and others are to be looked at.
+
+    Tallies are the sizes of clusters (copies and the document that stays) and of families (of this run).
+    """
     repeated = _repeated(ids)
     same_text = repeated["same_text"]
     n = repeated.num_rows
@@ -743,9 +747,15 @@ def collect_pairs(
     if verdicts is not None:
         tables += [pq.read_table(path, use_threads=False) for path in _part_files(verdicts)]
     pairs = pa.concat_tables(tables)
+    copies = pairs.filter(pc.and_(pairs["gone"], pc.not_equal(pairs["rule"], ID_USED_TWICE)))
+    tallies = sizes(CLUSTERS, copies["twin_ordinal"].to_numpy(), outside=1)
     if found is not None:
-        pairs = _with_families(pairs, _families(found, 0, _ALL), max_per_family)
-    return target.write_work(pairs.sort_by([("ordinal", "ascending"), ("gone", "descending")]), row_group_size=1 << 16)
+        kin = _families(found, 0, _ALL)
+        tallies |= sizes(FAMILIES, kin["leader"].to_numpy(), outside=0)
+        pairs = _with_families(pairs, kin, max_per_family)
+    return target.write_work(
+        pairs.sort_by([("ordinal", "ascending"), ("gone", "descending")]), row_group_size=1 << 16, tallies=tallies
+    )
 
 
 def _families(found: StageFolder, low: int, high: int) -> pa.Table:

@@ -42,7 +42,7 @@ class Receipt:
     """What one finished part is and what it came from.
 
     ``key`` says whether it must be made again (it may depend on sizes and times of raw files); ``fingerprint`` says what
-    it was made of (content only) and goes into the manifest.
+    it was made of (content only) and goes into the manifest. ``sketches`` (see ``Batch``) stay here.
     """
 
     number: int
@@ -57,6 +57,7 @@ class Receipt:
     counts: Counts
     tallies: dict[str, int]
     extra: dict[str, Any] = field(default_factory=dict)
+    sketches: dict[str, str] = field(default_factory=dict)
 
     def entry(self) -> dict[str, Any]:
         """This part as the manifest lists it."""
@@ -252,6 +253,7 @@ class Target:
                 counts=counts,
                 tallies=tallies,
                 extra=dict(extra or {}),
+                sketches=dict(batch.sketches),
             )
         )
 
