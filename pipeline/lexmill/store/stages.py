@@ -19,6 +19,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import ConfigDict, TypeAdapter
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from lexmill.core.batch import Batch
 from lexmill.errors import GateError
@@ -72,6 +74,30 @@ class Receipt:
         }
 
 
+class _Part(TypedDict):
+    name: str
+    fingerprint: str
+    sha256: str
+    bytes: int
+    rows: int
+    ledger_sha256: str | None
+    ledger_rows: int
+
+
+class _Manifest(TypedDict):
+    """What every stage's manifest has; a stage adds its own."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]  # what pydantic reads
+    fingerprint: str
+    parts: list[_Part]
+    counts: dict[str, dict[str, dict[str, int]]]
+    tallies: dict[str, int]
+
+
+_RECEIPT = TypeAdapter(Receipt)
+_MANIFEST = TypeAdapter(_Manifest)
+
+
 @dataclass(frozen=True)
 class StageFolder:
     """One stage's folder (see the module's picture)."""
@@ -98,15 +124,11 @@ class StageFolder:
     def receipt(self, number: int) -> Receipt | None:
         """The receipt of a finished part whose files are there in full length, else None."""
         try:
-            data = files.read_json(self.receipt_path(number))
+            receipt = files.read_shaped(self.receipt_path(number), _RECEIPT)
         except DamagedFile:
             return None
-        if data is None:
+        if receipt is None:
             return None
-        try:
-            receipt = Receipt(**data)
-        except TypeError:
-            return None  # of another version of lexmill
         sizes = [(self.part(number), receipt.size)]
         if receipt.ledger_sha256 is not None:
             sizes.append((self.ledger(number), receipt.ledger_size))
@@ -120,10 +142,8 @@ class StageFolder:
 
     def manifest(self) -> dict[str, Any] | None:
         """The manifest, or None where the stage does not exist; raises DamagedFile where it is cut or garbled."""
-        found = files.read_json(self.path / "manifest.json")
-        if found is not None and not (isinstance(found, dict) and "fingerprint" in found and "parts" in found):
-            raise DamagedFile(f"{self.path.name}/manifest.json is damaged")
-        return found
+        found = files.read_shaped(self.path / "manifest.json", _MANIFEST)
+        return None if found is None else dict(found)
 
     def read(self, entry: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
         """The table of one part as its manifest entry says it must be; raises DamagedFile."""
