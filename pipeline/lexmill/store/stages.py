@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import ConfigDict, TypeAdapter
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from lexmill.core.batch import Batch
 from lexmill.errors import GateError
@@ -42,7 +44,7 @@ class Receipt:
     """What one finished part is and what it came from.
 
     ``key`` says whether it must be made again (it may depend on sizes and times of raw files); ``fingerprint`` says what
-    it was made of (content only) and goes into the manifest.
+    it was made of (content only) and goes into the manifest. ``sketches`` (see ``Batch``) stay here.
     """
 
     number: int
@@ -57,6 +59,7 @@ class Receipt:
     counts: Counts
     tallies: dict[str, int]
     extra: dict[str, Any] = field(default_factory=dict)
+    sketches: dict[str, str] = field(default_factory=dict)
 
     def entry(self) -> dict[str, Any]:
         """This part as the manifest lists it."""
@@ -69,6 +72,30 @@ class Receipt:
             "ledger_sha256": self.ledger_sha256,
             "ledger_rows": self.ledger_rows,
         }
+
+
+class _Part(TypedDict):
+    name: str
+    fingerprint: str
+    sha256: str
+    bytes: int
+    rows: int
+    ledger_sha256: str | None
+    ledger_rows: int
+
+
+class _Manifest(TypedDict):
+    """What every stage's manifest has; a stage adds its own."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]  # what pydantic reads
+    fingerprint: str
+    parts: list[_Part]
+    counts: dict[str, dict[str, dict[str, int]]]
+    tallies: dict[str, int]
+
+
+_RECEIPT = TypeAdapter(Receipt)
+_MANIFEST = TypeAdapter(_Manifest)
 
 
 @dataclass(frozen=True)
@@ -102,15 +129,11 @@ class StageFolder:
     def receipt(self, number: int) -> Receipt | None:
         """The receipt of a finished part whose files are there in full length, else None."""
         try:
-            data = files.read_json(self.receipt_path(number))
+            receipt = files.read_shaped(self.receipt_path(number), _RECEIPT)
         except DamagedFile:
             return None
-        if data is None:
+        if receipt is None:
             return None
-        try:
-            receipt = Receipt(**data)
-        except TypeError:
-            return None  # of another version of lexmill
         sizes = [(self.part(number), receipt.size)]
         if receipt.ledger_sha256 is not None:
             sizes.append((self.ledger(number), receipt.ledger_size))
@@ -124,10 +147,8 @@ class StageFolder:
 
     def manifest(self) -> dict[str, Any] | None:
         """The manifest, or None where the stage does not exist; raises DamagedFile where it is cut or garbled."""
-        found = files.read_json(self.path / "manifest.json")
-        if found is not None and not (isinstance(found, dict) and "fingerprint" in found and "parts" in found):
-            raise DamagedFile(f"{self.path.name}/manifest.json is damaged")
-        return found
+        found = files.read_shaped(self.path / "manifest.json", _MANIFEST)
+        return None if found is None else dict(found)
 
     def read(self, entry: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
         """The table of one part as its manifest entry says it must be; raises DamagedFile."""
@@ -243,7 +264,8 @@ class Target:
         ledger = self._write_ledger(batch.ledger)
         sha256, size = files.write_table(self.folder.part(self.number), batch.kept)
         tallies = {**rule_tallies(batch.ledger), **{name: batch.counts[name] for name in sorted(batch.counts)}}
-        return self._finish(_File(sha256, size, batch.kept.num_rows), ledger, counts, tallies, extra, fingerprint or "")
+        data = _File(sha256, size, batch.kept.num_rows)
+        return self._finish(data, ledger, counts, tallies, extra, fingerprint or "", batch.sketches)
 
     def forward(self, source: StageFolder) -> Receipt:
         """This part is that of ``source`` as it stands: nothing of it left."""
@@ -306,6 +328,7 @@ class Target:
         tallies: Mapping[str, int] | None = None,
         extra: Mapping[str, Any] | None = None,
         fingerprint: str = "",
+        sketches: Mapping[str, str] | None = None,
     ) -> Receipt:
         receipt = Receipt(
             number=self.number,
@@ -320,6 +343,7 @@ class Target:
             counts=counts,
             tallies=dict(tallies or {}),
             extra=dict(extra or {}),
+            sketches=dict(sketches or {}),
         )
         files.write_json(self.folder.receipt_path(self.number), receipt.__dict__)
         return receipt

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexmill.core.dedup.judge import EXACT, PAIRS
+from lexmill.core.dedup.sizes import CLUSTERS, FAMILIES, sizes
 from lexmill.jobs.dedup.families import read_families
 from lexmill.jobs.dedup.identifiers import ID_USED_TWICE, read_repeated
 from lexmill.jobs.dedup.steps import Run
@@ -33,7 +34,10 @@ def collect(
 def collect_pairs(
     target: Target, verdicts: StageFolder | None, ids: StageFolder, found: StageFolder | None, max_per_family: int
 ) -> Receipt:
-    """Every decision, sorted by ordinal; of documents under a used id copies leave, and others are to be looked at."""
+    """Every decision, sorted by ordinal; of documents under a used id copies leave, and others are to be looked at.
+
+    Tallies are the sizes of clusters (copies and the document that stays) and of families (of this run).
+    """
     repeated = read_repeated(ids)
     same_text = repeated["same_text"]
     n = repeated.num_rows
@@ -52,9 +56,15 @@ def collect_pairs(
     if verdicts is not None:
         tables += [pq.read_table(path, use_threads=False) for path in verdicts.parts()]
     pairs = pa.concat_tables(tables)
+    copies = pairs.filter(pc.and_(pairs["gone"], pc.not_equal(pairs["rule"], ID_USED_TWICE)))
+    tallies = sizes(CLUSTERS, copies["twin_ordinal"].to_numpy(), outside=1)
     if found is not None:
-        pairs = _with_families(pairs, read_families(found, 0), max_per_family)
-    return target.write_work(pairs.sort_by([("ordinal", "ascending"), ("gone", "descending")]), row_group_size=1 << 16)
+        kin = read_families(found, 0)
+        tallies |= sizes(FAMILIES, kin["leader"].to_numpy(), outside=0)
+        pairs = _with_families(pairs, kin, max_per_family)
+    return target.write_work(
+        pairs.sort_by([("ordinal", "ascending"), ("gone", "descending")]), row_group_size=1 << 16, tallies=tallies
+    )
 
 
 def _with_families(pairs: pa.Table, kin: pa.Table, max_per_family: int) -> pa.Table:
