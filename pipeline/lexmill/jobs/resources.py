@@ -40,7 +40,7 @@ def rules_for(overlays: tuple[Path, ...], digests: Mapping[str, str]) -> RuleSet
 @lru_cache(maxsize=1)
 def load_tagger() -> Tagger:
     """The installed model of names."""
-    # numba loads what other packages registered with it before it runs anything: here awkward, which gigatoken brings, and its 12 MiB.
+    # Before it runs anything numba loads what other packages registered with it: awkward, which gigatoken brings, takes 12 MiB.
     entrypoints._already_initialized = True
     return Tagger(NAMES_MODEL.read_bytes())
 
