@@ -294,7 +294,8 @@ def write_model(
 
 @njit(cache=True, nogil=True)
 def _decode(
-    raw: Any, folds: Any, kind_of: Any, weights: Any, shift: int, places: Any, kind_places: Any, offsets: Any, moves: Any, bias: int
+    raw: Any, folds: Any, kind_of: Any, weights: Any, shift: int, places: Any, kind_places: Any, offsets: Any, moves: Any,
+    bias: int,
 ) -> Any:  # fmt: skip
     """Rows of start, end, label and margin, one a mention."""
     n = raw.shape[0]
