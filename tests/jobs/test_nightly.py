@@ -198,6 +198,9 @@ def test_a_takedown_stays_down(site: Site) -> None:
     assert site.kept() == {ident("a.jsonl", number) for number in (0, 2, 3)} | {ident("b.jsonl", 1)}
     ledger = pq.read_table(site.folder / "w/runs" / History(site.folder / "w/lineage").nights().done[-1] / "ingest/ledger")
     assert ledger["rule"].to_pylist().count("ingest.takedown") == 3
+    # An ordinary run reads all files again, and keeps them out as well.
+    run.run(site.config(), "ingest", Console(file=StringIO()))
+    assert takedown.prove_absent(site.workspace, [ident("a.jsonl", 1)], (), [name]).places == {}
 
 
 @pytest.mark.smoke

@@ -8,10 +8,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from lexmill.errors import InputError
 from lexmill.jobs import release
+from lexmill.jobs.export import export
 from lexmill.report.diff import diff
 from lexmill.report.verify import verify
-from lexmill.store.releases import Releases
+from lexmill.store.files import DamagedFile
+from lexmill.store.releases import Releases, read_manifest
 from tests.jobs.conftest import MakeJob
 from tests.jobs.test_dedup import article
 from tests.jobs.test_release import folder_of, records, stages
@@ -56,6 +59,40 @@ def _set(folder: Path, change: Callable[[dict[str, object]], None]) -> None:
     body = json.loads((folder / "manifest.json").read_text())
     change(body)
     (folder / "manifest.json").write_text(json.dumps(body))
+
+
+SHAPES = ["[]", "null", "7", '{"release": 1}', '{"release": "a", "sets": [], "shards": {}, "text": 0}']
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_manifest_of_another_shape_is_told_by_every_reader(published: Path, shape: str, tmp_path: Path) -> None:
+    whole = published.parent / "2026-01-01-0000000000000000"
+    shutil.copytree(published, whole)
+    (published / "manifest.json").write_text(shape)
+    assert verify(published) != []
+    readers: list[Callable[[], object]] = [
+        lambda: diff(whole, published),
+        lambda: read_manifest(published),
+        lambda: export(published, "pretrain", tmp_path / "out", None),
+    ]
+    for read in readers:
+        with pytest.raises((DamagedFile, InputError), match="manifest"):
+            read()
+    body = json.loads((whole / "manifest.json").read_text())
+    for name in ("sets", "shards", "text", "tokens", "windows", "tokenizer", "documents"):
+        (published / "manifest.json").write_text(json.dumps({**body, name: "x"}))
+        with pytest.raises(DamagedFile, match=rf"at {name}"):
+            read_manifest(published)
+
+
+def test_a_flipped_text_is_not_compared(published: Path) -> None:
+    whole = published.parent / "2026-01-01-0000000000000000"
+    shutil.copytree(published, whole)
+    body = json.loads((published / "manifest.json").read_text())
+    body["text"][0]["sha256"] = "0" * 64  # else it is known to be the same
+    (published / "manifest.json").write_text(json.dumps(body))
+    with pytest.raises(DamagedFile, match=r"text/"):
+        diff(whole, published)
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {

@@ -12,6 +12,8 @@ from lexmill import cli
 from lexmill.errors import InputError
 from lexmill.jobs import release
 from lexmill.report import release as reader
+from lexmill.store.files import DamagedFile
+from lexmill.store.releases import read_manifest
 from tests.jobs.conftest import MakeJob, client, make_job, runner  # noqa: F401 (fixtures)
 from tests.jobs.test_release import stages
 from tests.jobs.test_tokenize import records
@@ -82,5 +84,5 @@ def test_what_is_no_release_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no release"):
         reader.find(tmp_path)
     (tmp_path / "manifest.json").write_text("[]")
-    with pytest.raises(InputError, match="another kind"):
-        reader.manifest_of(reader.find(tmp_path))
+    with pytest.raises(DamagedFile, match="another version"):
+        read_manifest(reader.find(tmp_path))

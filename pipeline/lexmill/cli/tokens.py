@@ -53,9 +53,10 @@ def decode_command(
     """
     from lexmill.core.tokens import tokenizer as tokenizers
     from lexmill.report import release as reader
+    from lexmill.store.releases import read_manifest
 
     folder = reader.find(release)
-    manifest = reader.manifest_of(folder)
+    manifest = read_manifest(folder)
     lengths = [row["seq_len"] for row in manifest["windows"]]
     wanted = None if unpacked else seq_len or lengths[0]
     if wanted not in lengths:
@@ -82,9 +83,10 @@ def tokens_command(
     Example: lexmill tokens data-samples/workspace
     """
     from lexmill.report import release as reader
+    from lexmill.store.releases import read_manifest
 
-    folder = reader.find(release)
-    manifest, rows = reader.manifest_of(folder), reader.token_rows(folder)
+    manifest = read_manifest(reader.find(release))
+    rows = reader.token_rows(manifest)
     if as_json:
         found = {"groups": rows, "windows": manifest["windows"], "tokenizer": manifest["tokenizer"]}
         typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())

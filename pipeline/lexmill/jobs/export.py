@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from lexmill.core.export import llamafactory, megatron
 from lexmill.errors import ConfigError, InputError
 from lexmill.store import files
-from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import file_digest
+from lexmill.store.releases import read_manifest
 
 Layout = Literal["megatron", "pretrain", "alpaca"]
 LAYOUTS: tuple[Layout, ...] = ("megatron", "pretrain", "alpaca")
@@ -26,12 +26,7 @@ def export(release: Path, layout: Layout, out: Path, seq_len: int | None) -> dic
     ``megatron`` writes the pieces of the shards of one window length; the others the text. Raises InputError where there is no
     release or a file of it is damaged, ConfigError where the window length must be named.
     """
-    try:
-        manifest = files.read_json(release / "manifest.json")
-    except DamagedFile as error:
-        raise InputError(f"{release}: {error}") from None
-    if not isinstance(manifest, dict) or "shards" not in manifest:
-        raise InputError(f"{release}: is no release; name a folder below releases/, such as the one that latest.json names")
+    manifest = read_manifest(release)
     if layout == "megatron":
         return _megatron(release, manifest, out, seq_len)
     return _jsonl(release, manifest, out, layout)

@@ -333,7 +333,13 @@ def ingest_part(
             table.counts["members.skipped"] = reading.n_skipped
     documents, ledger, origins = table.tables()
     if tombstones_digest:
-        documents, ledger = _without_buried(documents, ledger, tombstones.read(lineage.parent.parent))
+        kept, ledger = _without_buried(documents, ledger, tombstones.read(lineage.parent.parent))
+        # Their line is in the ledger; the lineage, which has case numbers, is where nobody is to find them again.
+        gone = pc.and_(
+            pc.is_in(origins["doc_id"], documents["doc_id"].combine_chunks()),
+            pc.invert(pc.is_in(origins["doc_id"], kept["doc_id"].combine_chunks())),
+        )
+        documents, origins = kept, origins.filter(pc.invert(gone))
     files.write_table(lineage / part_name(target.number), origins)
     fingerprint = digest(made_by, [(piece.relative, piece.start, piece.end, piece.rule) for piece in pieces], content.hexdigest())
     return target.write(Batch(documents, ledger, table.counts), table.given, fingerprint=fingerprint)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from rich.console import Console
 
 from lexmill.config import Config
@@ -87,7 +86,7 @@ def resolve(workspace: Workspace, doc_ids: Iterable[str], case_numbers: Iterable
 def _lineage(workspace: Workspace) -> Iterator[dict[str, Any]]:
     columns = ["doc_id", "source", "case_number", "file_number"]
     for path in sorted((workspace.root / "lineage").glob("*/part-*.parquet")):
-        for row in pq.read_table(path, columns=columns, use_threads=False).to_pylist():
+        for row in files.read_columns(path, columns).to_pylist():
             yield {**row, "run": path.parent.name}
 
 
@@ -109,12 +108,12 @@ def _naming(workspace: Workspace, persons: list[str]) -> set[str]:
     if not persons:
         return found
     for path in _tables(workspace):
-        names = pq.read_schema(path).names
-        if "doc_id" not in names or "text" not in names:
-            continue
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=1024, columns=["doc_id", "text"], use_threads=False):
-            for person in persons:
-                found |= set(batch["doc_id"].filter(pc.match_substring(batch["text"], person)).to_pylist())
+        with files.open_parquet(path) as file:
+            if not {"doc_id", "text"} <= set(file.schema_arrow.names):
+                continue
+            for batch in file.iter_batches(batch_size=1024, columns=["doc_id", "text"], use_threads=False):
+                for person in persons:
+                    found |= set(batch["doc_id"].filter(pc.match_substring(batch["text"], person)).to_pylist())
     return found
 
 
@@ -122,7 +121,7 @@ def _copies(workspace: Workspace, wanted: set[str]) -> set[str]:
     """Documents that are copies of these, or of which these are copies, over all runs, however long the chain."""
     pairs: list[tuple[str, str]] = []
     for path in sorted((workspace.root / "runs").glob("*/dedup/ledger/part-*.parquet")):
-        rows = pq.read_table(path, columns=["doc_id", "twin", "rule"], use_threads=False).to_pylist()
+        rows = files.read_columns(path, ["doc_id", "twin", "rule"]).to_pylist()
         pairs += [(row["doc_id"], row["twin"]) for row in rows if row["twin"] and row["rule"] in _SAME]
     found = set(wanted)
     while True:
@@ -195,14 +194,14 @@ def _stones(workspace: Workspace, doc_ids: set[str], day: datetime.date) -> list
     signature: dict[str, bytes | None] = {}
     numbers = {row["doc_id"]: row["case_number"] for row in _lineage(workspace) if row["doc_id"] in doc_ids}
     for path in sorted((workspace.root / "runs").glob("*/ingest/part-*.parquet")):
-        table = pq.read_table(path, columns=["doc_id", "text"], use_threads=False)
+        table = files.read_columns(path, ["doc_id", "text"])
         table = table.filter(pc.is_in(table["doc_id"], wanted))
         if table.num_rows:
             marks = marks_of(table["text"])
             exact |= dict(zip(table["doc_id"].to_pylist(), marks.exact, strict=True))
             signature |= dict(zip(table["doc_id"].to_pylist(), marks.signature, strict=True))
     for path in sorted((workspace.index / "documents").rglob("*.parquet")):
-        table = pq.read_table(path, columns=["doc_id", "exact", "signature"], use_threads=False)
+        table = files.read_columns(path, ["doc_id", "exact", "signature"])
         for row in table.filter(pc.is_in(table["doc_id"], wanted)).to_pylist():
             exact.setdefault(row["doc_id"], row["exact"])
             signature.setdefault(row["doc_id"], row["signature"])
@@ -216,18 +215,19 @@ def _holds(path: Path, doc_ids: set[str], shorts: pa.Array) -> int:
     """How many rows of a Parquet file are, or hold, one of these documents; 0 where the file is gone."""
     if not path.exists():
         return 0
-    names = pq.read_schema(path).names
+    wanted = {"doc_id": pa.array(sorted(doc_ids), pa.string()), "doc_ids": shorts, "doc_id_low63": shorts}
     number = 0
-    for name, wanted in (("doc_id", pa.array(sorted(doc_ids), pa.string())), ("doc_ids", shorts), ("doc_id_low63", shorts)):
-        if name in names:
-            for batch in pq.ParquetFile(path).iter_batches(batch_size=4096, columns=[name], use_threads=False):
+    with files.open_parquet(path) as file:
+        columns = [name for name in file.schema_arrow.names if name in wanted]
+        for batch in file.iter_batches(batch_size=4096, columns=columns, use_threads=False):
+            for name in columns:
                 column = pc.list_flatten(batch[name]) if name == "doc_ids" else batch[name]
-                number += int(pc.sum(pc.is_in(column, wanted)).as_py() or 0)
+                number += int(pc.sum(pc.is_in(column, wanted[name])).as_py() or 0)
     return number
 
 
 def _drop_rows(path: Path, doc_ids: set[str]) -> None:
-    table = pq.read_table(path, use_threads=False)
+    table = files.read_columns(path)
     files.write_table(path, table.filter(pc.invert(pc.is_in(table["doc_id"], pa.array(sorted(doc_ids), pa.string())))))
 
 
@@ -240,7 +240,9 @@ def _delete_part(path: Path) -> None:
 def _delete_undocumented(work: Path) -> None:
     """Delete intermediate work that names documents only by their number, where what it numbers may be gone."""
     for path in sorted(work.glob("part-*.parquet")):
-        if "doc_id" not in pq.read_schema(path).names and "doc_ids" not in pq.read_schema(path).names:
+        with files.open_parquet(path) as file:
+            named = {"doc_id", "doc_ids"} & set(file.schema_arrow.names)
+        if not named:
             _delete_part(path)
 
 
@@ -260,11 +262,10 @@ def prove_absent(workspace: Workspace, doc_ids: Iterable[str], case_numbers: Ite
         return number is not None and (case_of(number) in cases or (stones is not None and stones.is_case(number)))
 
     for kind, path in _everything(workspace):
-        columns = [name for name in pq.read_schema(path).names if name in _SEARCHED]
         hits = looked_at = 0
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=1024, columns=columns, use_threads=False):
+        for batch in _searched(path):
             looked_at += batch.num_rows
-            for name in columns:
+            for name in batch.schema.names:
                 column = pc.list_flatten(batch[name]) if name == "doc_ids" else batch[name]
                 if name == "doc_id":
                     hits += sum(one in wanted or (stones is not None and stones.is_document(one)) for one in column.to_pylist())
@@ -279,6 +280,12 @@ def prove_absent(workspace: Workspace, doc_ids: Iterable[str], case_numbers: Ite
                     hits += sum(int(pc.sum(pc.match_substring(column, person)).as_py() or 0) for person in names)
         found.add(kind, str(path.relative_to(workspace.root)), looked_at, hits)
     return found
+
+
+def _searched(path: Path) -> Iterator[pa.RecordBatch]:
+    with files.open_parquet(path) as file:
+        columns = [name for name in file.schema_arrow.names if name in _SEARCHED]
+        yield from file.iter_batches(batch_size=1024, columns=columns, use_threads=False)
 
 
 _SEARCHED = frozenset({"doc_id", "doc_ids", "doc_id_low63", "meta", "case_number", "text", "title"})

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
+from lexmill.store import files
+from lexmill.store.files import DamagedFile
+from lexmill.store.fingerprint import file_digest
 from lexmill.store.releases import WITHDRAWN, read_manifest
 
 # What a set is made from; a difference in one of these is a reason for a difference in the documents.
@@ -82,7 +83,10 @@ def _texts(folder: Path, body: Mapping[str, Any], shared: set[str]) -> dict[str,
     for text in body["text"]:
         if text["sha256"] in shared:
             continue
-        with pq.ParquetFile(folder / text["path"]) as file:
+        path = folder / text["path"]
+        if not path.is_file() or file_digest(path) != text["sha256"]:
+            raise DamagedFile(f"{folder.name}/{text['path']} is missing or damaged (its sha256 is not the recorded one)")
+        with files.open_parquet(path) as file:
             for batch in file.iter_batches(batch_size=4096, columns=["doc_id", "source", "doc_type", "text"], use_threads=False):
                 for row in batch.to_pylist():
                     digested = hashlib.blake2b(row["text"].encode(), digest_size=16).digest()

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from rich.table import Table
 from rich.text import Text
 
 from lexmill.errors import InputError
+from lexmill.store import files
 from lexmill.store.fingerprint import digest
 from lexmill.store.index import Index
 from lexmill.store.workspace import Workspace
@@ -41,7 +41,7 @@ def find(workspace: Workspace, rule: str | None, sample: int) -> tuple[list[Pair
     folder = workspace.work("dedup.pairs")
     if not folder.part(0).exists():
         raise InputError("dedup has compared nothing in this run yet; `lexmill run CONFIG --until dedup` does")
-    table = pq.read_table(folder.part(0), use_threads=False)
+    table = files.read_columns(folder.part(0))
     counts = {row["values"]: row["counts"] for row in table["rule"].value_counts().to_pylist()}
     if rule is not None:
         table = table.filter(pc.or_(pc.equal(table["rule"], rule), pc.starts_with(table["rule"], f"{rule.rstrip('.')}.")))
@@ -64,7 +64,7 @@ def _texts(workspace: Workspace, ordinals: set[int]) -> dict[int, str]:
     for number, entry in enumerate(manifest["parts"]):
         own = sorted(ordinal for ordinal in ordinals if firsts[number] <= ordinal < firsts[number + 1])
         if own:
-            column = pq.read_table(workspace.stage("ingest").path / entry["name"], columns=["text"], use_threads=False)["text"]
+            column = files.read_columns(workspace.stage("ingest").path / entry["name"], ["text"])["text"]
             found |= {ordinal: column[ordinal - firsts[number]].as_py() for ordinal in own}
     past = sorted(ordinal for ordinal in ordinals if ordinal < 0)
     if past:

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lexmill.core.release.body import mixed
 from lexmill.core.tokens.ids import low63
 from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import InputError
-from lexmill.store import files
 from lexmill.store.fingerprint import file_digest
 from lexmill.store.releases import Releases
 
@@ -42,14 +42,6 @@ def find(path: Path) -> Path:
     if not (path / "manifest.json").is_file():
         raise InputError(f"{path}: no release; give the folder of one, or a workspace")
     return path
-
-
-def manifest_of(release: Path) -> dict[str, Any]:
-    """The manifest of a release; raises InputError where there is none."""
-    found = files.read_json(release / "manifest.json")
-    if not isinstance(found, dict) or "shards" not in found:
-        raise InputError(f"{release}: no release; its manifest.json is missing or of another kind")
-    return found
 
 
 def read_sequence(
@@ -113,11 +105,8 @@ def _titles(table: pa.Table) -> Iterator[tuple[str, str | None]]:
     return zip(table["doc_id"].to_pylist(), table["title"].to_pylist(), strict=True)
 
 
-def token_rows(release: Path) -> list[dict[str, Any]]:
+def token_rows(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Documents, characters and tokens (copies included), share, epochs and characters a token, by source and type."""
-    mix = files.read_json(release / "mix.json")
-    if mix is None:
-        raise InputError(f"{release}: no mix.json; it was made by an earlier version, or is damaged")
     return [
         {
             "source": group.rpartition("/")[0],
@@ -125,5 +114,5 @@ def token_rows(release: Path) -> list[dict[str, Any]]:
             **row,
             "chars_per_token": round(row["chars"] / row["tokens"], 3) if row["tokens"] else None,
         }
-        for group, row in mix["groups"].items()
+        for group, row in mixed(manifest["sets"])["groups"].items()
     ]

@@ -7,6 +7,7 @@ from lexmill.report.balance import totals
 from lexmill.store import files, lock
 from lexmill.store.files import DamagedFile
 from lexmill.store.history import History
+from lexmill.store.releases import Releases
 from lexmill.store.stages import StageFolder
 from lexmill.store.workspace import RELEASE, STAGES, Workspace
 
@@ -21,8 +22,8 @@ def stages(workspace: Workspace) -> list[tuple[str, ...]]:
         if folder.next.path.exists():
             rows.append(_building(folder))
         rows.append(_finished(name, folder))
-    latest = files.read_json(workspace.releases / "latest.json")
-    rows.append((RELEASE, f"published: {latest['release']}" if latest else "none", "", "", "", ""))
+    latest = Releases(workspace.releases).latest()
+    rows.append((RELEASE, f"published: {latest.name}" if latest else "none", "", "", "", ""))
     return rows
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lexmill.core.structure import casenumber
 from lexmill.errors import InputError
+from lexmill.store import files
 from lexmill.store.workspace import STAGES, Workspace
 
 
@@ -17,7 +17,7 @@ def resolve(workspace: Workspace, wanted: str) -> list[dict[str, Any]]:
     key = casenumber.key(number) if number else None
     rows: list[dict[str, Any]] = []
     for path in sorted(workspace.lineage.glob("part-*.parquet")):
-        table = pq.read_table(path)
+        table = files.read_columns(path)
         if key is None:
             rows.extend(table.filter(pc.equal(table["doc_id"], wanted.strip().lower())).to_pylist())
             continue
@@ -56,7 +56,7 @@ def _kept(folder: Any, manifest: Mapping[str, Any], doc_id: str, stage: str) -> 
     if stage == "tokenize":
         return False  # what the mixture leaves out is in no shard, and no doc_id stands twice any more
     for entry in manifest["parts"]:
-        ids = pq.read_table(folder / entry["name"], columns=["doc_id"])["doc_id"]
+        ids = files.read_columns(folder / entry["name"], ["doc_id"])["doc_id"]
         if pc.any(pc.equal(ids, doc_id)).as_py():
             return True
     return False

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose
 from lexmill.core.tokens.ids import low63
@@ -14,7 +13,7 @@ from lexmill.schema import DOCUMENT_JUDGED, TOKENS
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import digest, file_digest
-from lexmill.store.releases import MANIFEST, SUMS, WITHDRAWN, Releases, read_manifest, read_sums
+from lexmill.store.releases import MANIFEST, SUMS, WITHDRAWN, Releases, read_manifest, read_mark, read_sums
 from lexmill.store.stages import imbalance
 
 _BALANCED = ("ingest", "dedup", "decontaminate", "deidentify", "filter")
@@ -32,7 +31,7 @@ def verify(folder: Path) -> list[str]:
         return [str(error)]
     listed = [*body["shards"], *body["text"]]
     faults = _of_manifest(folder, body)
-    mark = files.read_json(folder / WITHDRAWN)
+    mark = read_mark(folder)
     gone = set(mark["deleted"]) if mark else set()
     faults += [f"{name}: is still there though it was deleted" for name in sorted(gone) if (folder / name).exists()]
     faults += _of_files(folder, {entry["path"]: entry["sha256"] for entry in listed if entry["path"] not in gone}, gone)
@@ -92,7 +91,7 @@ def _of_content(folder: Path, body: Mapping[str, Any]) -> list[str]:
     faults = []
     ids: list[str] = []
     for text in body["text"]:
-        with pq.ParquetFile(folder / text["path"]) as file:
+        with files.open_parquet(folder / text["path"]) as file:
             if not file.schema_arrow.equals(DOCUMENT_JUDGED):
                 faults.append(f"{text['path']}: has another schema")
                 continue
@@ -121,7 +120,7 @@ def _of_shard(path: Path, entry: Mapping[str, Any]) -> tuple[Any, list[str]]:
     pieces: list[Any] = []
     faults = []
     columns = ["input_ids", "doc_ids", "doc_lens", "head_lens", "repeats", "n_pad"]
-    with pq.ParquetFile(path) as file:
+    with files.open_parquet(path) as file:
         if not file.schema_arrow.equals(TOKENS):
             return np.array([], np.int64), ["has another schema"]
         for batch in file.iter_batches(batch_size=1024, columns=columns, use_threads=False):

@@ -6,16 +6,19 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import TypeAdapter, ValidationError
 
 from lexmill.errors import EXIT_INPUT, ConfigError, LexmillError, StoppedError
+
+Shape = TypeVar("Shape")
 
 # What the operating system says when the workspace cannot take a file: a person must act, then the same command goes on.
 _STOPPING = {
@@ -141,6 +144,45 @@ def read_json(path: Path) -> Any:
         return None
     except orjson.JSONDecodeError:
         raise DamagedFile(f"{path.name} is damaged (not JSON)") from None
+
+
+def read_shaped(path: Path, shape: TypeAdapter[Shape]) -> Shape | None:
+    """The JSON value of a file as ``shape`` has it, or None where there is no file; raises DamagedFile where it does not fit.
+
+    The message names the first field that is wrong, and no value.
+    """
+    value = read_json(path)
+    if value is None and not path.exists():
+        return None
+    try:
+        return shape.validate_python(value)
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"])) or "the whole"
+        raise DamagedFile(f"{path.parent.name}/{path.name} is damaged, or of another version of lexmill (at {place})") from None
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Let what Arrow says of a cut or garbled file, or of one that lacks a column, be a DamagedFile that names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError):
+        raise DamagedFile(f"{path.parent.name}/{path.name} is damaged (it cannot be read as a table)") from None
+
+
+@contextmanager
+def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file; raises DamagedFile where it, or what is read of it while it is open, is damaged."""
+    with reading(path), pq.ParquetFile(path) as file:
+        yield file
+
+
+def read_columns(path: Path, columns: Sequence[str] | None = None, schema: pa.Schema | None = None) -> pa.Table:
+    """A Parquet file, or some columns of it, whose digest nobody knows; raises DamagedFile."""
+    with reading(path):
+        return pq.read_table(path, columns=None if columns is None else list(columns), schema=schema, use_threads=False)
 
 
 @contextmanager

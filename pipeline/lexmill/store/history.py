@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from pydantic import TypeAdapter
 
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
@@ -69,6 +69,10 @@ class Notes:
     freed: tuple[str, ...]
 
 
+_NIGHTS = TypeAdapter(Nights)
+_NOTES = TypeAdapter(Notes)
+
+
 @dataclass(frozen=True)
 class History:
     """The history of a workspace, in its folder ``lineage``."""
@@ -77,8 +81,7 @@ class History:
 
     def nights(self) -> Nights:
         """The nights until now; raises DamagedFile where they cannot be read."""
-        found = files.read_json(self.folder / "nights.json")
-        return Nights(tuple(found["done"]), found["release"], found["under_way"]) if found else Nights()
+        return files.read_shaped(self.folder / "nights.json", _NIGHTS) or Nights()
 
     def write_nights(self, nights: Nights) -> None:
         """Let these be the nights."""
@@ -86,8 +89,7 @@ class History:
 
     def notes(self, night: str) -> Notes:
         """The notes of a night; empty ones where it has none."""
-        found = files.read_json(self.folder / night / "notes.json")
-        return Notes(found["taken_back"], tuple(found["freed"])) if found else Notes({}, ())
+        return files.read_shaped(self.folder / night / "notes.json", _NOTES) or Notes({}, ())
 
     def write_notes(self, night: str, notes: Notes) -> None:
         """Note it."""
@@ -99,8 +101,8 @@ class History:
         if not path.exists():
             return {}
         try:
-            rows = pq.read_table(path, schema=_FILES).to_pylist()
-        except (pa.ArrowException, OSError):
+            rows = files.read_columns(path, schema=_FILES).to_pylist()
+        except DamagedFile:
             raise DamagedFile("lineage/files.parquet is damaged: restore it from a backup, or begin a new workspace") from None
         return {known.key: known for known in (KnownFile(**row) for row in rows)}
 
@@ -117,7 +119,7 @@ class History:
     def documents(self, night: str) -> pa.Table:
         """The documents of a night."""
         path = self.folder / night / "documents.parquet"
-        return pq.read_table(path, schema=_DOCUMENTS, use_threads=False) if path.exists() else _DOCUMENTS.empty_table()
+        return files.read_columns(path, schema=_DOCUMENTS) if path.exists() else _DOCUMENTS.empty_table()
 
     def documents_of(self, known: Iterable[KnownFile]) -> dict[str, bytes]:
         """Digests of the texts of the documents of these files, by doc_id."""
@@ -149,7 +151,7 @@ class History:
         """Take documents out of what every night remembers, and out of its lineage."""
         gone = pa.array(sorted(set(doc_ids)), pa.string())
         for path in [*self.folder.glob("*/documents.parquet"), *self.folder.glob("*/part-*.parquet")]:
-            table = pq.read_table(path, use_threads=False)
+            table = files.read_columns(path)
             kept = table.filter(pc.invert(pc.is_in(table["doc_id"], gone)))
             if kept.num_rows < table.num_rows:
                 files.write_table(path, kept)

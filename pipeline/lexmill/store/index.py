@@ -20,12 +20,14 @@ entries and ``View.documents`` what they stand for; ``add`` takes in a run, ``re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NotRequired
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from lexmill.errors import ConfigError
 from lexmill.schema import SIGNATURE
@@ -102,6 +104,11 @@ class View:
     parts: tuple[tuple[str, int, int], ...]  # file, and the range of ordinals that it holds
     fingerprint: str
     lines: tuple[str, str] | None = None  # the frozen table of recurring lines: file, sha256
+
+    @property
+    def ordinals(self) -> tuple[int, int]:
+        """The half-open range of its documents' ordinals as the run that is compared to them counts: negative ones."""
+        return min(low for _, low, _ in self.parts) - self.limit, max(high for *_, high in self.parts) - self.limit
 
     def probe(self, band: int, hashes: Array) -> Entries:
         """The entries of ``band`` whose hash is one of ``hashes`` (uint64, sorted, distinct), in no order."""
@@ -189,6 +196,42 @@ class NewRun:
         return digest(self.first, self.rows, shas)
 
 
+class _Path(TypedDict):
+    path: str
+    sha256: str
+
+
+class _Documents(_Path):
+    low: int
+    high: int
+
+
+class _Run(TypedDict):
+    name: str
+    first: int
+    rows: int
+    digest: str
+    documents: list[_Documents]
+    held: _Path
+
+
+class _Segment(TypedDict):
+    id: str
+    level: int
+    first: int
+    last: int
+
+
+class _Manifest(TypedDict):
+    runs: list[_Run]
+    segments: list[_Segment]
+    removals: list[str]
+    lines: NotRequired[_Path]
+
+
+_MANIFEST = TypeAdapter(_Manifest)
+
+
 @dataclass(frozen=True)
 class Removal:
     """What ``remove`` did: documents that were in the index and are no more, and those that they had held down."""
@@ -205,8 +248,8 @@ class Index:
 
     def manifest(self) -> dict[str, Any]:
         """The manifest; of no runs where nothing was added yet."""
-        found = files.read_json(self.root / "manifest.json")
-        return found or {"runs": [], "segments": [], "removals": []}
+        found = files.read_shaped(self.root / "manifest.json", _MANIFEST)
+        return dict(found) if found else {"runs": [], "segments": [], "removals": []}
 
     def view(self, run: str) -> View:
         """All documents that arrived before those of ``run``."""
@@ -278,10 +321,10 @@ class Index:
         freed: set[str] = set()
         for entry in manifest["runs"]:
             for part in entry["documents"]:
-                found = pq.read_table(self.root / "documents" / part["path"], columns=["doc_id", "ordinal"], use_threads=False)
+                found = files.read_columns(self.root / "documents" / part["path"], ["doc_id", "ordinal"])
                 found = found.filter(pc.is_in(found["doc_id"], wanted))
                 removed |= dict(zip(found["doc_id"].to_pylist(), found["ordinal"].to_pylist(), strict=True))
-            held = pq.read_table(self.root / "held" / entry["held"]["path"], use_threads=False)
+            held = files.read_columns(self.root / "held" / entry["held"]["path"])
             freed |= set(held.filter(pc.is_in(held["twin"], wanted))["doc_id"].to_pylist())
         ordinals = np.array(sorted(removed.values()), np.int64)
         for entry in manifest["runs"]:
@@ -309,7 +352,7 @@ class Index:
     def _strip_documents(self, part: dict[str, Any], ordinals: Array) -> dict[str, Any]:
         if not ((ordinals >= part["low"]) & (ordinals < part["high"])).any():
             return part
-        table = pq.read_table(self.root / "documents" / part["path"], use_threads=False)
+        table = files.read_columns(self.root / "documents" / part["path"])
         stays = table.filter(pa.array(~np.isin(table["ordinal"].to_numpy(), ordinals)))
         if stays.num_rows == table.num_rows:
             return part
@@ -318,7 +361,7 @@ class Index:
         return {**part, "path": name, "sha256": sha256}
 
     def _strip_held(self, held: dict[str, Any], wanted: pa.Array) -> dict[str, Any]:
-        table = pq.read_table(self.root / "held" / held["path"], use_threads=False)
+        table = files.read_columns(self.root / "held" / held["path"])
         away = pc.or_(pc.is_in(table["twin"], wanted), pc.is_in(table["doc_id"], wanted))
         if not pc.any(away).as_py():
             return held

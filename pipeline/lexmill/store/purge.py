@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from lexmill.config import Nightly
 from lexmill.store import files
 from lexmill.store.history import Nights
 from lexmill.store.index import Index
-from lexmill.store.releases import MANIFEST, PUBLIC, WITHDRAWN, Releases, published_on, read_manifest
+from lexmill.store.releases import MANIFEST, PUBLIC, WITHDRAWN, Releases, published_on, read_manifest, read_mark
 from lexmill.store.workspace import Workspace
 
 
@@ -49,19 +47,24 @@ def _documents(workspace: Workspace, run: Mapping[str, Any]) -> list[str]:
     """The doc_ids that the index has of a run."""
     found: list[str] = []
     for part in run["documents"]:
-        found += pq.read_table(workspace.index / "documents" / part["path"], columns=["doc_id"])["doc_id"].to_pylist()
+        found += files.read_columns(workspace.index / "documents" / part["path"], ["doc_id"])["doc_id"].to_pylist()
     return found
 
 
 def _data_of(run: Path) -> list[Path]:
     unpacked = run.parent.parent / "lineage" / run.name / "unpacked"
-    return [*run.glob("*/part-*.parquet"), *run.glob("work"), *([unpacked] if unpacked.exists() else [])]
+    return [
+        *run.glob("*/part-*.parquet"),
+        *run.glob("*/receipts"),
+        *run.glob("work"),
+        *([unpacked] if unpacked.exists() else []),
+    ]
 
 
 def mark(folder: Path, why: str, successor: str | None, paths: Sequence[str]) -> None:
     """Delete data files of a release and say so in it, with those that went before; a kill in between leaves the mark."""
-    before = files.read_json(folder / WITHDRAWN) or {"deleted": []}
-    deleted = sorted({*before["deleted"], *paths})
+    before = read_mark(folder)
+    deleted = sorted({*(before["deleted"] if before else ()), *paths})
     files.write_json(folder / WITHDRAWN, {"why": why, "successor": successor, "deleted": deleted}, PUBLIC)
     for path in deleted:
         files.remove(folder / path)

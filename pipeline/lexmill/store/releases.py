@@ -16,7 +16,10 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from lexmill.errors import InputError
 from lexmill.store import files
@@ -28,6 +31,66 @@ SUMS = "SHA256SUMS"
 WITHDRAWN = "withdrawn.json"
 PUBLIC = 0o644
 IMMUTABLE = 0o444  # what is published is never changed in place
+
+
+class _File(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]  # what pydantic reads
+    path: str
+    sha256: str
+    bytes: int
+    rows: int
+
+
+class _Shard(_File):
+    seq_len: int | None
+
+
+class _Vocabulary(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    sha256: str
+    pad_id: int
+
+
+class _Window(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    seq_len: int | None
+
+
+class _Set(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    set: str
+    stages: dict[str, dict[str, Any]]
+    mix: dict[str, Any]
+    sources: dict[str, Any]
+    tokens: dict[str, int]
+
+
+class _Body(TypedDict):
+    """The fields of a manifest that others count on; it has more."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    release: str
+    lexmill: str
+    parent: str | None
+    tokenizer: _Vocabulary
+    documents: int
+    tokens: dict[str, int]
+    windows: list[_Window]
+    sets: Annotated[list[_Set], Field(min_length=1)]
+    shards: list[_Shard]
+    text: list[_File]
+
+
+class Mark(TypedDict):
+    """``withdrawn.json``: why data files were deleted, the release that came after, and their paths."""
+
+    why: str
+    successor: str | None
+    deleted: list[str]
+
+
+_BODY = TypeAdapter(_Body)
+_MARK = TypeAdapter(Mark)
 
 
 @dataclass(frozen=True)
@@ -117,12 +180,15 @@ class Releases:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a release's folder; raises InputError where there is none, DamagedFile where it is cut or garbled."""
-    found = files.read_json(folder / MANIFEST)
+    found = files.read_shaped(folder / MANIFEST, _BODY)
     if found is None:
         raise InputError(f"{folder}: is no release (it has no {MANIFEST}); give the folder of a release")
-    if not isinstance(found, dict) or not {"release", "sets", "shards", "text"} <= found.keys():
-        raise InputError(f"{folder}: its {MANIFEST} is not one of this version of lexmill")
-    return found
+    return dict(found)
+
+
+def read_mark(folder: Path) -> "Mark | None":
+    """What ``withdrawn.json`` says of a release's folder; None where it lost no data. Raises DamagedFile."""
+    return files.read_shaped(folder / WITHDRAWN, _MARK)
 
 
 def read_sums(folder: Path) -> dict[str, str]:

@@ -15,10 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import ConfigDict, TypeAdapter
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from lexmill.core.batch import Batch
 from lexmill.errors import GateError
@@ -42,7 +44,7 @@ class Receipt:
     """What one finished part is and what it came from.
 
     ``key`` says whether it must be made again (it may depend on sizes and times of raw files); ``fingerprint`` says what
-    it was made of (content only) and goes into the manifest.
+    it was made of (content only) and goes into the manifest. ``sketches`` (see ``Batch``) stay here.
     """
 
     number: int
@@ -57,6 +59,7 @@ class Receipt:
     counts: Counts
     tallies: dict[str, int]
     extra: dict[str, Any] = field(default_factory=dict)
+    sketches: dict[str, str] = field(default_factory=dict)
 
     def entry(self) -> dict[str, Any]:
         """This part as the manifest lists it."""
@@ -69,6 +72,30 @@ class Receipt:
             "ledger_sha256": self.ledger_sha256,
             "ledger_rows": self.ledger_rows,
         }
+
+
+class _Part(TypedDict):
+    name: str
+    fingerprint: str
+    sha256: str
+    bytes: int
+    rows: int
+    ledger_sha256: str | None
+    ledger_rows: int
+
+
+class _Manifest(TypedDict):
+    """What every stage's manifest has; a stage adds its own."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]  # what pydantic reads
+    fingerprint: str
+    parts: list[_Part]
+    counts: dict[str, dict[str, dict[str, int]]]
+    tallies: dict[str, int]
+
+
+_RECEIPT = TypeAdapter(Receipt)
+_MANIFEST = TypeAdapter(_Manifest)
 
 
 @dataclass(frozen=True)
@@ -86,6 +113,11 @@ class StageFolder:
         """The part's data file."""
         return self.path / part_name(number)
 
+    def parts(self) -> list[Path]:
+        """The data files of the stage, in order; none where it does not exist."""
+        manifest = self.manifest()
+        return [self.path / entry["name"] for entry in (manifest["parts"] if manifest else [])]
+
     def ledger(self, number: int) -> Path:
         """The part's ledger."""
         return self.path / "ledger" / part_name(number)
@@ -97,15 +129,11 @@ class StageFolder:
     def receipt(self, number: int) -> Receipt | None:
         """The receipt of a finished part whose files are there in full length, else None."""
         try:
-            data = files.read_json(self.receipt_path(number))
+            receipt = files.read_shaped(self.receipt_path(number), _RECEIPT)
         except DamagedFile:
             return None
-        if data is None:
+        if receipt is None:
             return None
-        try:
-            receipt = Receipt(**data)
-        except TypeError:
-            return None  # of another version of lexmill
         sizes = [(self.part(number), receipt.size)]
         if receipt.ledger_sha256 is not None:
             sizes.append((self.ledger(number), receipt.ledger_size))
@@ -119,10 +147,8 @@ class StageFolder:
 
     def manifest(self) -> dict[str, Any] | None:
         """The manifest, or None where the stage does not exist; raises DamagedFile where it is cut or garbled."""
-        found = files.read_json(self.path / "manifest.json")
-        if found is not None and not (isinstance(found, dict) and "fingerprint" in found and "parts" in found):
-            raise DamagedFile(f"{self.path.name}/manifest.json is damaged")
-        return found
+        found = files.read_shaped(self.path / "manifest.json", _MANIFEST)
+        return None if found is None else dict(found)
 
     def read(self, entry: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
         """The table of one part as its manifest entry says it must be; raises DamagedFile."""
@@ -235,25 +261,11 @@ class Target:
         add_counts(counts, count_ledger(batch.ledger))
         if faults := imbalance(counts):
             raise GateError(f"{self.folder.path.name} part {self.number} does not balance: " + "; ".join(faults))
-        ledger_sha256, ledger_size = files.write_table(self.folder.ledger(self.number), batch.ledger)
+        ledger = self._write_ledger(batch.ledger)
         sha256, size = files.write_table(self.folder.part(self.number), batch.kept)
         tallies = {**rule_tallies(batch.ledger), **{name: batch.counts[name] for name in sorted(batch.counts)}}
-        return self._finish(
-            Receipt(
-                number=self.number,
-                key=self.key,
-                fingerprint=fingerprint or self.fingerprint or self.key,
-                sha256=sha256,
-                size=size,
-                rows=batch.kept.num_rows,
-                ledger_sha256=ledger_sha256,
-                ledger_size=ledger_size,
-                ledger_rows=batch.ledger.num_rows,
-                counts=counts,
-                tallies=tallies,
-                extra=dict(extra or {}),
-            )
-        )
+        data = _File(sha256, size, batch.kept.num_rows)
+        return self._finish(data, ledger, counts, tallies, extra, fingerprint or "", batch.sketches)
 
     def forward(self, source: StageFolder) -> Receipt:
         """This part is that of ``source`` as it stands: nothing of it left."""
@@ -261,23 +273,9 @@ class Target:
         if came is None:
             raise DamagedFile(f"{source.path.name}/{part_name(self.number)} is damaged or gone")
         files.copy(source.part(self.number), self.folder.part(self.number))
-        ledger_sha256, ledger_size = files.write_table(self.folder.ledger(self.number), LEDGER.empty_table())
         out = came.counts.get("out", {})
-        return self._finish(
-            Receipt(
-                number=self.number,
-                key=self.key,
-                fingerprint=self.fingerprint or self.key,
-                sha256=came.sha256,
-                size=came.size,
-                rows=came.rows,
-                ledger_sha256=ledger_sha256,
-                ledger_size=ledger_size,
-                ledger_rows=0,
-                counts={"in": out, "out": out},
-                tallies={},
-            )
-        )
+        ledger = self._write_ledger(LEDGER.empty_table())
+        return self._finish(_File(came.sha256, came.size, came.rows), ledger, {"in": out, "out": out})
 
     def write_work(
         self,
@@ -315,29 +313,48 @@ class Target:
         ):
             yield rows.counting(writer), done
         left = None if ledger is None else pa.concat_tables([LEDGER.empty_table(), *ledger])
-        ledger_sha256, ledger_size = (None, 0) if left is None else files.write_table(self.folder.ledger(self.number), left)
-        done.append(
-            self._finish(
-                Receipt(
-                    number=self.number,
-                    key=self.key,
-                    fingerprint=self.fingerprint or self.key,
-                    sha256=out.sha256,
-                    size=out.size,
-                    rows=rows.number,
-                    ledger_sha256=ledger_sha256,
-                    ledger_size=ledger_size,
-                    ledger_rows=0 if left is None else left.num_rows,
-                    counts=counts or {},
-                    tallies={**(rule_tallies(left) if left is not None else {}), **(tallies or {})},
-                    extra=dict(extra or {}),
-                )
-            )
-        )
+        more = {**(rule_tallies(left) if left is not None else {}), **(tallies or {})}
+        written = self._write_ledger(left) if left is not None else _File(None, 0, 0)
+        done.append(self._finish(_File(out.sha256, out.size, rows.number), written, counts or {}, more, extra))
 
-    def _finish(self, receipt: Receipt) -> Receipt:
+    def _write_ledger(self, ledger: pa.Table) -> "_File":
+        return _File(*files.write_table(self.folder.ledger(self.number), ledger), ledger.num_rows)
+
+    def _finish(
+        self,
+        data: "_File",
+        ledger: "_File",
+        counts: Counts,
+        tallies: Mapping[str, int] | None = None,
+        extra: Mapping[str, Any] | None = None,
+        fingerprint: str = "",
+        sketches: Mapping[str, str] | None = None,
+    ) -> Receipt:
+        receipt = Receipt(
+            number=self.number,
+            key=self.key,
+            fingerprint=fingerprint or self.fingerprint or self.key,
+            sha256=data.sha256 or "",
+            size=data.size,
+            rows=data.rows,
+            ledger_sha256=ledger.sha256,
+            ledger_size=ledger.size,
+            ledger_rows=ledger.rows,
+            counts=counts,
+            tallies=dict(tallies or {}),
+            extra=dict(extra or {}),
+            sketches=dict(sketches or {}),
+        )
         files.write_json(self.folder.receipt_path(self.number), receipt.__dict__)
         return receipt
+
+
+class _File(NamedTuple):
+    """A file that a task wrote; without a digest there is none."""
+
+    sha256: str | None
+    size: int
+    rows: int
 
 
 class _RowCount:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lexmill.core.release.tombstones import TOMBSTONE, Tombstones
 from lexmill.errors import StoppedError
@@ -37,7 +36,7 @@ def secret_of(root: Path) -> bytes:
 def read(root: Path) -> Tombstones | None:
     """The tombstones of a workspace, or None where nothing was ever taken down."""
     path = _folder(root) / "tombstones.parquet"
-    return Tombstones.of(pq.read_table(path, schema=TOMBSTONE), secret_of(root)) if path.exists() else None
+    return Tombstones.of(files.read_columns(path, schema=TOMBSTONE), secret_of(root)) if path.exists() else None
 
 
 def digest_of(root: Path) -> str:
@@ -49,7 +48,7 @@ def digest_of(root: Path) -> str:
 def add(root: Path, rows: list[dict[str, Any]]) -> None:
     """Add tombstones to those that are there."""
     path = files.make_private(_folder(root)) / "tombstones.parquet"
-    old = pq.read_table(path, schema=TOMBSTONE).to_pylist() if path.exists() else []
+    old = files.read_columns(path, schema=TOMBSTONE).to_pylist() if path.exists() else []
     known = {row["document"]: row for row in old}
     for row in rows:
         # What was known of a document before is not forgotten when its text is not there any more.
