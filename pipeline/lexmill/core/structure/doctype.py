@@ -101,9 +101,9 @@ def guess(text: str) -> str:
         return "qa"
     articles = len(_ARTICLE.findall(opening))
     preamble = head[:_PREAMBLE]
-    enacted = _ENACTING_LINE.search(preamble) and _ENACTED.search(preamble)
-    enacted = enacted or ("制定本" in preamble and _PURPOSE.search(preamble))
-    statute = bool(_STATUTE_TITLE.match(head)) + bool(enacted) + bool(_STATUTE_START.match(head))
+    enacted = bool(_ENACTING_LINE.search(preamble) and _ENACTED.search(preamble))
+    enacted = enacted or ("制定本" in preamble and bool(_PURPOSE.search(preamble)))
+    statute = bool(_STATUTE_TITLE.match(head)) + enacted + bool(_STATUTE_START.match(head))
     contract = len(_CONTRACT.findall(head))
     # More signs than these decide nothing more.
     enough = max(articles + 3 * statute, contract + _MOST_SHIFT)
