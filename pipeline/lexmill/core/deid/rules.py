@@ -53,7 +53,7 @@ class DeidRules(DeidTables):
         faults = [*self._lexicon_faults(), *self._policy_faults(), *self._reading_faults()]
         faults += [
             Fault(table.id, f"check: no such check; choose one of {', '.join(sorted(CHECKS))}")
-            for table in self.identifier
+            for table in (*self.identifier, *self.certificate)
             if table.check and table.check not in CHECKS
         ]
         if faults:
