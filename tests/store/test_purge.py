@@ -14,6 +14,7 @@ def night(root: Path, name: str) -> None:
     for path in (
         f"runs/{name}/ingest/part-00000.parquet",
         f"runs/{name}/ingest/ledger/part-00000.parquet",
+        f"runs/{name}/ingest/receipts/part-00000.json",
         f"runs/{name}/ingest/manifest.json",
         f"runs/{name}/{WORK}/part-00000.parquet",
         f"lineage/{name}/unpacked/0/0.zst",
@@ -39,6 +40,7 @@ def test_old_nights_lose_their_text_and_keep_their_account(tmp_path: Path) -> No
     assert left(tmp_path) == before  # nothing goes before it is asked for
     purge.purge(workspace, what)
     gone = {path.split(f"{name}/")[1] for name in names[:2] for path in before - left(tmp_path) if name in path}
-    assert gone == {"ingest/part-00000.parquet", f"{WORK}/part-00000.parquet", "unpacked/0/0.zst"}
+    receipt = "ingest/receipts/part-00000.json"  # it holds a sketch of the names
+    assert gone == {"ingest/part-00000.parquet", receipt, f"{WORK}/part-00000.parquet", "unpacked/0/0.zst"}
     assert {path for path in before if names[2] in path} <= left(tmp_path)
     assert not purge.due(workspace, Nights(names, None, None), keep)

@@ -11,11 +11,15 @@ from lexmill.schema import ACTIONS, LEDGER
 
 @dataclass(frozen=True)
 class Batch:
-    """``kept`` and ``ledger`` account together for every document given; ``counts`` holds tallies such as ``masked.PERSON``."""
+    """``kept`` and ``ledger`` account together for every document given; ``counts`` holds tallies such as ``masked.PERSON``.
+
+    ``sketches`` are estimates in the making, which parts are merged by; they stay in the part's receipt.
+    """
 
     kept: pa.Table
     ledger: pa.Table
     counts: Mapping[str, int]
+    sketches: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass

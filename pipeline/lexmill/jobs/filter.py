@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from lexmill.config import Filter
 from lexmill.core.batch import Batch
+from lexmill.core.quality.distribution import distributions
 from lexmill.core.quality.judge import filter_documents
 from lexmill.core.structure.sections import cut_sections
 from lexmill.jobs.job import Job
@@ -63,5 +64,5 @@ def filter_part(
         nulls = [pa.nulls(table.num_rows, DOCUMENT_JUDGED.field(name).type) for name in ("quality", "language", "script")]
         unjudged = [pa.array([[]] * table.num_rows, pa.list_(pa.string())), *nulls]
         batch = Batch(pa.table([*table.columns, *unjudged], schema=DOCUMENT_JUDGED), LEDGER.empty_table(), {})
-    batch = Batch(batch.kept, pa.concat_tables([cuts, batch.ledger]), batch.counts)
+    batch = Batch(batch.kept, pa.concat_tables([cuts, batch.ledger]), {**batch.counts, **distributions(batch.kept)})
     return target.write(batch, count_documents(given))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from lexmill.core.deid.people import Names
 from lexmill.core.deid.residual import find_valid_identifiers
 from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose, mixed, named, shared
 from lexmill.core.release.card import render
@@ -22,7 +23,7 @@ from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
-from lexmill.jobs.resources import TokenizerKey, load_tokenizer, model_files, tokenizer_for, tokenizer_key
+from lexmill.jobs.resources import TokenizerKey, load_tokenizer, model_files, screen_keys, tokenizer_for, tokenizer_key
 from lexmill.store import audit, benchmarks, reviews
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest, installed_versions
@@ -88,8 +89,7 @@ def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
     """The set that this run made; raises GateError where an identifier survived in its shards, or its review forbids it."""
     review = _reviewed(job, manifests["filter"])
     tokenizer = load_tokenizer(job.config)
-    if job.config.deidentify.enabled:
-        _scan(job, manifests["tokenize"], tokenizer)
+    residual = _scan(job, manifests["tokenize"], tokenizer) if job.config.deidentify.enabled else None
     tokenized, filtered = manifests["tokenize"], manifests["filter"]
     shards = shard_entries(tokenized)
     texts = [
@@ -100,6 +100,12 @@ def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
     config = job.config.model_dump(mode="json")
     about: dict[str, Any] = {
         "policy": job.config.deidentify.policy if job.config.deidentify.enabled else None,
+        "deidentification": _deidentification(job) if job.config.deidentify.enabled else None,
+        "residual": residual,
+        "screens": [
+            {"name": settings.name, "doc_types": list(settings.doc_types), "sha256": sha256}
+            for settings, _, sha256 in screen_keys(job.config)
+        ],
         "tokenizer": {
             "name": Path(tokenizer.name).name,
             "sha256": tokenizer.digest,
@@ -122,7 +128,11 @@ def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
         },
         "inputs": _inputs(job, manifests["ingest"]),
         "stages": {
-            name: {"fingerprint": manifest["fingerprint"], "counts": manifest["counts"], "tallies": manifest["tallies"]}
+            name: {
+                "fingerprint": manifest["fingerprint"],
+                "counts": manifest["counts"],
+                "tallies": {**manifest["tallies"], **_beside(job, name)},
+            }
             for name, manifest in manifests.items()
         },
         "benchmarks": _benchmarks(job, manifests["decontaminate"]),
@@ -171,6 +181,27 @@ def _inputs(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _beside(job: Job, stage: str) -> dict[str, int]:
+    """Tallies of a stage that no part of it can make alone: sizes of clusters and families, about how many names there were."""
+    if stage == "dedup":
+        return dict((job.workspace.work("dedup.pairs").manifest() or {"tallies": {}})["tallies"])
+    if stage != "deidentify":
+        return {}
+    names, folder = Names(), job.workspace.stage(stage)
+    for number in range(len((folder.manifest() or {"parts": []})["parts"])):
+        receipt = folder.receipt(number)
+        if receipt is not None and "names" in receipt.sketches:
+            names.merge(receipt.sketches["names"])
+    return {"people.names": names.count()} if job.config.deidentify.enabled else {}
+
+
+def _deidentification(job: Job) -> dict[str, Any]:
+    """What the policy masks and keeps, and whether judgments that 法释〔2016〕19号 art. 4 keeps offline were dropped."""
+    policy = next(table for table in job.rules.deid.policy if table.name == job.config.deidentify.policy)
+    said = policy.model_dump(mode="json", include={"version", "mask", "keep", "mask_roles", "keep_roles"})
+    return {**said, "article_4": job.config.deidentify.article_4, "recognizers": len(job.config.deidentify.recognizers)}
+
+
 def _benchmarks(job: Job, decontaminated: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The benchmarks that the release is clean of: name and sha256 of each file, its items, and documents that held one."""
     index = job.workspace.work("decontaminate.index")
@@ -197,7 +228,8 @@ def _reviewed(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     if not decision["accepted"]:
         raise GateError(f"release: the review rejected lot {lot}; nothing is published: " + "; ".join(decision["reasons"]))
-    return {"lot": lot, "sha256": digest(decision), **{name: decision[name] for name in ("terms", "core", "bounds", "planted")}}
+    said = {name: decision[name] for name in ("terms", "core", "bounds", "planted", "by_defect", "dropped", "spans", "double")}
+    return {"lot": lot, "sha256": digest(decision), "documents": decision["lot"], "verdicts": decision["verdicts"], **said}
 
 
 def _scattered(job: Job) -> Mapping[str, Any]:
@@ -239,7 +271,8 @@ def written_mix(job: Job, tokenized: Mapping[str, Any], filtered: Mapping[str, A
     }
 
 
-def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:
+def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> dict[str, Any]:
+    """Look for valid identifiers in the decoded shards; returns what was looked at, raises GateError where one was found."""
     masked = next(tuple(table.mask) for table in job.rules.deid.policy if table.name == job.config.deidentify.policy)
     fingerprint = digest("scan", code_digest(__name__), tokenizer.digest, masked)
     source = job.workspace.stage("tokenize")
@@ -260,6 +293,8 @@ def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> None:
             f"release: {found} valid identifiers are left in the decoded shards ({listed}); nothing is published; "
             f"their documents are listed in work/release.scan"
         )
+    documents = sum(int(extra["documents"]) for extra in tokenized["extra"])
+    return {"kinds": sorted(masked), "shards": len(tokenized["parts"]), "documents": documents, "found": found}
 
 
 def scan_shard(

@@ -114,4 +114,20 @@ def _merged(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             add_counts(total_stage["counts"], stage["counts"])
             for tally, number in stage["tallies"].items():
                 total_stage["tallies"][tally] = total_stage["tallies"].get(tally, 0) + number
-    return {**newest, "removed": removed, "sources": sources, "inputs": inputs, "stages": stages}
+    return {
+        **newest,
+        "residual": _residual(sets),
+        "removed": removed,
+        "sources": sources,
+        "inputs": inputs,
+        "stages": stages,
+    }
+
+
+def _residual(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """What was looked for in all sets, and how much was looked at; None where one of them was not looked through."""
+    each = [one["residual"] for one in sets if one.get("residual")]
+    if len(each) < len(sets):
+        return None
+    kinds = set.intersection(*(set(one["kinds"]) for one in each))
+    return {"kinds": sorted(kinds), **{name: sum(one[name] for one in each) for name in ("shards", "documents", "found")}}

@@ -53,7 +53,12 @@ def _documents(workspace: Workspace, run: Mapping[str, Any]) -> list[str]:
 
 def _data_of(run: Path) -> list[Path]:
     unpacked = run.parent.parent / "lineage" / run.name / "unpacked"
-    return [*run.glob("*/part-*.parquet"), *run.glob("work"), *([unpacked] if unpacked.exists() else [])]
+    return [
+        *run.glob("*/part-*.parquet"),
+        *run.glob("*/receipts"),
+        *run.glob("work"),
+        *([unpacked] if unpacked.exists() else []),
+    ]
 
 
 def mark(folder: Path, why: str, successor: str | None, paths: Sequence[str]) -> None:

@@ -56,7 +56,7 @@ def test_balance_and_fail_closed(rules: DeidRules, tagger: Tagger) -> None:
     texts = batch.kept["text"].to_pylist()
     assert sum(len(row["text"]) for row in ROWS) == sum(map(len, texts)) + sum(row["n_chars"] for row in ledger)
     assert sum(n_bytes(row["text"]) for row in ROWS) == sum(map(n_bytes, texts)) + sum(row["n_bytes"] for row in ledger)
-    assert batch.counts == {"masked.PERSON": 2, "masked.CASE_NUMBER": 1, "documents.masked": 2}
+    assert batch.counts == {"masked.PERSON": 2, "masked.CASE_NUMBER": 1, "documents.masked": 2, "people.masked": 1}
 
 
 def test_title_metadata_and_segments_follow_the_text(strict: Detector) -> None:

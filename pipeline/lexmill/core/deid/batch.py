@@ -10,6 +10,7 @@ from lexmill.core.deid import residual
 from lexmill.core.deid.article4 import Article4
 from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.mask import Masked, mask_fields
+from lexmill.core.deid.people import Names, names_of
 from lexmill.core.deid.spans import Replacement
 from lexmill.errors import DocumentError
 from lexmill.schema import DOCUMENT
@@ -27,10 +28,12 @@ def deidentify(table: pa.Table, detector: Detector, article4: Article4 | None) -
     detection fails, or if the second look (``residual``) still finds a masked name or a valid identifier in it.
 
     One ``edit`` row a changed document says how many characters and bytes its text lost (negative: gained); the row of a
-    quarantined document carries those of its whole text. ``counts`` also tell how many kept documents hold sensitive information.
+    quarantined document carries those of its whole text. ``counts`` also tell how many kept documents hold sensitive information,
+    and how many people were masked (``people.masked``, each counted in every document); ``sketches`` estimate their names.
     """
     ledger = Ledger(STAGE)
     counts: Counter[str] = Counter()
+    names = Names()
     kept = []
     for row in table.to_pylist():
         text = row["text"]
@@ -40,7 +43,7 @@ def deidentify(table: pa.Table, detector: Detector, article4: Article4 | None) -
             if rule is not None:
                 ledger.add(*account, "drop", rule, len(text), n_bytes(text))
                 continue
-            document, spans = _document(row, detector)
+            document, spans, people = _document(row, detector)
         except Exception as error:
             # Fail closed: whatever goes wrong, this document stays behind and the others go on; its message might quote the text.
             rule = error.rule if isinstance(error, DocumentError) else "deid.failed"
@@ -48,12 +51,15 @@ def deidentify(table: pa.Table, detector: Detector, article4: Article4 | None) -
             continue
         kept.append(document)
         counts.update(f"masked.{span.entity}" for span in spans)
+        if people:
+            counts["people.masked"] += len(people)
+            names.add(sorted(people.values()))
         counts.update(f"documents.{what}" for what in detector.sensitive.find(document["text"], row["doc_type"]))
         if document["text"] != text:
             counts["documents.masked"] += 1
             lost_chars = len(text) - len(document["text"])
             ledger.add(*account, "edit", RULE, lost_chars, n_bytes(text) - n_bytes(document["text"]))
-    return Batch(pa.Table.from_pylist(kept, schema=DOCUMENT), ledger.table(), counts)
+    return Batch(pa.Table.from_pylist(kept, schema=DOCUMENT), ledger.table(), counts, {"names": names.packed()})
 
 
 def _is_of_the_mainland(row: dict[str, Any]) -> bool:
@@ -64,7 +70,8 @@ def _heading(row: dict[str, Any]) -> tuple[str, str]:
     return row["title"] or "", (row["meta"] or {}).get("cause") or ""
 
 
-def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], list[Replacement]]:
+def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], list[Replacement], dict[str, str]]:
+    """The masked document, all that was replaced in it, and its people (surrogate → name)."""
     meta = row["meta"] or {}
     fields = [row["text"], row["title"] or "", *(meta.get(name) or "" for name in _META_FIELDS)]
     masked = mask_fields(fields, row["doc_type"], detector)
@@ -85,7 +92,8 @@ def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], 
     changed = {name: part.text for name, part in zip(_META_FIELDS, rest, strict=True) if meta.get(name) is not None}
     document["meta"] = None if row["meta"] is None else {**meta, **changed}
     document["segments"] = _remap(row["segments"], text)
-    return document, [span for part in masked for span in part.spans]
+    people = names_of((field, part.spans) for field, part in zip(fields, masked, strict=True))
+    return document, [span for part in masked for span in part.spans], people
 
 
 def _remap(segments: list[dict[str, Any]] | None, masked: Masked) -> list[dict[str, Any]] | None:
