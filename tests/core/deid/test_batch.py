@@ -84,7 +84,7 @@ def test_title_metadata_and_segments_follow_the_text(strict: Detector) -> None:
 
 
 def test_a_name_that_is_left_quarantines_the_document(strict: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residual, "has_name", lambda names, texts: bool(names and texts))
+    monkeypatch.setattr(residual, "has_name", lambda names, texts, _: bool(names and texts))
     batch = deidentify(table(ROWS[0], ROWS[1]), strict, None)
     assert batch.kept["doc_id"].to_pylist() == [ROWS[1]["doc_id"]]
     row = batch.ledger.to_pylist()[0]

@@ -81,7 +81,7 @@ def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], 
         for span in part.spans
         if span.entity == "PERSON"
     }
-    if residual.has_name(sorted(names), [part.text for part in masked]):
+    if residual.has_name(sorted(names), [part.text for part in masked], detector.is_read_as_name):
         raise DocumentError("residual.name")
     if any(item.kind in detector.policy.mask for part in masked for item in residual.find_valid_identifiers(part.text)):
         raise DocumentError("residual.identifier")

@@ -136,6 +136,14 @@ class Detector:
         near = _BORDER.join(output[low:high] for low, high in zip(*join(stretches), strict=True))
         return bool(self.surrogates.choose(near, self.detect(near, doc_type)))
 
+    def is_read_as_name(self, text: str, start: int, end: int) -> bool:
+        """Whether the model takes just ``text[start:end]`` for a person, by what stands around it."""
+        low = max(0, start - _NEAR)
+        mentions = self._tagger.decode(text[low : end + _NEAR], 0.0)
+        return any(
+            (item.start + low, item.end + low, item.label) == (start, end, "PERSON") and item.margin > 0 for item in mentions
+        )
+
     def _model_sees_more(self, output: str, places: Sequence[tuple[int, int, str]]) -> bool:
         windows: list[tuple[int, int]] = []
         for start, end, _ in places:
