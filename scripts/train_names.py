@@ -533,8 +533,8 @@ def build_corpus(
     add("own", own_sentences(names, places, firms, rng))
     for nameless in statutes:
         add("free", units(Labelled(nameless, ())))
-    for text in free:
-        add("free", (unit for unit in units(Labelled(text, ())) if not labeller.names_somebody(unit.text)))
+    for mostly_nameless in free:
+        add("free", (unit for unit in units(Labelled(mostly_nameless, ())) if not labeller.names_somebody(unit.text)))
     return corpus, sizes
 
 
