@@ -20,6 +20,7 @@ GLANCER = Glancer(
     NEEDS,
     LONG,
 )
+GLANCER.at("compiles the kernel, which no example has time for")
 TEXTS = st.text(st.sampled_from("审书判 \u3000\t\n\r。页有领域版权\u200b甲"), max_size=60)
 
 
