@@ -7,10 +7,8 @@ from lexmill.core.dedup.cluster import (
     Array,
     components,
     count_hot,
-    distinct,
     shared_buckets,
     sorted_edges,
-    sorted_order,
     star_edges,
 )
 
@@ -89,16 +87,6 @@ def test_components_are_those_of_a_naive_walk(pairs: list[tuple[int, int]]) -> N
             expected[u] = expected[v] = min(expected[u], expected[v])
     assert nodes.tolist() == sorted(expected)
     assert labels.tolist() == [expected[node] for node in nodes.tolist()]
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=60))
-def test_sorting_is_what_numpy_makes_of_it(values: list[int]) -> None:
-    array = np.array(values, np.uint64)
-    order, found = sorted_order(array)
-    assert np.array_equal(order, np.argsort(array, kind="stable"))
-    assert np.array_equal(found, np.sort(array))
-    assert np.array_equal(distinct(array), np.unique(array))
 
 
 @pytest.mark.parametrize(

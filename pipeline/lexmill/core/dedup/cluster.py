@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lexmill.core.dedup.sorting import sorted_order
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -60,8 +62,7 @@ def _settle_groups(hashes: Any, keys: Any, ordinals: Any, order: Any) -> None:
 
 def shared_buckets(hashes: Array, case_keys: Array, ordinals: Array) -> Array:
     """The rows of entries whose hash another one has, too, by hash, key and ordinal; most entries stand alone."""
-    order = np.argsort(hashes)
-    found = hashes[order]
+    order, found = sorted_order(hashes)
     same = found[1:] == found[:-1]
     shared = np.zeros(hashes.size, np.bool_)
     shared[1:] |= same
@@ -141,36 +142,7 @@ def components(left: Array, right: Array) -> tuple[Array, Array]:
     return nodes + first, parents[nodes].astype(np.int64) + first
 
 
-@njit(cache=True, nogil=True)
-def _settle(values: Any, order: Any) -> None:
-    start = 0
-    for i in range(1, order.size + 1):
-        if i == order.size or values[i] != values[start]:
-            if i - start > 1:
-                order[start:i].sort()
-            start = i
-
-
-def sorted_order(values: Array) -> tuple[Array, Array]:
-    """The order that sorts values, equal ones by place, and the sorted values.
-
-    As a stable sort gives them, in less time where few are equal.
-    """
-    order = np.argsort(values)
-    found = values[order]
-    _settle(found, order)
-    return order, found
-
-
 def count_hot(hashes: Array, most: int) -> int:
     """How many buckets (equal neighbours) hold more than ``most`` documents."""
     starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1], [True]])) if hashes.size else np.empty(0, np.int64)
     return int(np.count_nonzero(np.diff(starts) > most))
-
-
-def distinct(values: Array) -> Array:
-    """The values without repeats, sorted; ``np.unique`` hashes first, which takes ten times as long where most differ."""
-    found = np.sort(values)
-    first = np.ones(found.size, np.bool_)
-    np.not_equal(found[1:], found[:-1], out=first[1:])
-    return found[first]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lexmill.core.dedup.cluster import sorted_order
 from lexmill.core.dedup.identity import NO_KEY, hash64
 from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
+from lexmill.core.dedup.sorting import sorted_order
 from lexmill.jobs.dedup.steps import Run
 from lexmill.schema import DOC_TYPES, SIGNATURE
 from lexmill.store.stages import Receipt, StageFolder, Target

@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexmill.core.dedup.cluster import components, count_hot, distinct, shared_buckets, sorted_edges, star_edges
+from lexmill.core.dedup.cluster import components, count_hot, shared_buckets, sorted_edges, star_edges
 from lexmill.core.dedup.identity import NO_KEY
 from lexmill.core.dedup.judge import MAX_BUCKET
+from lexmill.core.dedup.sorting import distinct
 from lexmill.jobs.dedup.bands import ID_BAND, count_ranges, range_bounds
 from lexmill.jobs.dedup.identifiers import read_repeated
 from lexmill.jobs.dedup.steps import Run

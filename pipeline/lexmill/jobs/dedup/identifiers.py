@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexmill.core.dedup.cluster import distinct
+from lexmill.core.dedup.sorting import distinct
 from lexmill.jobs.dedup.bands import ID_BAND, count_ranges, id_halves, range_bounds
 from lexmill.jobs.dedup.steps import Run
 from lexmill.store.index import View
