@@ -150,9 +150,9 @@ class StageFolder:
         found = files.read_shaped(self.path / "manifest.json", _MANIFEST)
         return None if found is None else dict(found)
 
-    def read(self, entry: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
-        """The table of one part as its manifest entry says it must be; raises DamagedFile."""
-        return files.read_table(self.path / str(entry["name"]), str(entry["sha256"]), schema)
+    def read(self, entry: Mapping[str, Any], schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
+        """The table of one part, or some columns of it, as its manifest entry says it must be; raises DamagedFile."""
+        return files.read_table(self.path / str(entry["name"]), str(entry["sha256"]), schema, columns)
 
     def ledgers(self) -> pa.Table:
         """All ledger rows of the finished stage, in part order."""

@@ -28,6 +28,7 @@ LexiconName = Literal[
     "nobody_part",  # characters of such
     "name_part",  # morphemes of two and three characters: two of them in a row are a Tibetan, Mongolian, Uyghur or Yi name
     "transliteration",  # characters that write foreign names
+    "title",  # what stands behind a surname where no given name does
     "act",  # words that say what a person does: one may stand right after a name
     "beside",  # characters that a name may stand right after
     "follower",  # words that may stand right after a name

@@ -78,7 +78,7 @@ def index_part(
     base: int,
 ) -> Receipt:
     """What the index says of the documents of one part that stay."""
-    table = ingest.read(entry, DOCUMENT_RAW)
+    table = ingest.read(entry, DOCUMENT_RAW, ["text"])
     stays = np.setdiff1d(np.arange(table.num_rows), _gone(pairs, first, first + table.num_rows) - first)
     documents = table.take(pa.array(stays))
     about = signatures.read(signed, SIGNATURE).take(pa.array(stays))

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from lexmill.core.dedup.compare import comparison_copies
-from lexmill.core.dedup.describe import describe, exact_digests
+from lexmill.core.dedup.describe import READ, describe, exact_digests
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.dedup.utf8 import buffers
 from lexmill.jobs.dedup.steps import Run
@@ -31,11 +31,11 @@ def digest_texts(this: Run) -> dict[str, Any]:
 
 def sign_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any], rules: DedupRules) -> Receipt:
     """Signatures of the documents of one ingest part, in its row order."""
-    return target.write_work(describe(ingest.read(entry, DOCUMENT_RAW), rules))
+    return target.write_work(describe(ingest.read(entry, DOCUMENT_RAW, READ), rules))
 
 
 def digest_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any]) -> Receipt:
     """Ids and digests of the documents of one ingest part, in its row order."""
-    table = ingest.read(entry, DOCUMENT_RAW)
+    table = ingest.read(entry, DOCUMENT_RAW, ["doc_id", "text"])
     exact = exact_digests(buffers(comparison_copies(table["text"])))
     return target.write_work(pa.table([table["doc_id"], exact], schema=_DIGEST))

@@ -70,7 +70,7 @@ def collect_candidates(
     if not found.num_rows:
         return target.write_work(_CANDIDATE.empty_table())
     rows = pa.array(found["ordinal"].to_numpy() - first)
-    documents = ingest.read(entry, DOCUMENT_RAW).take(rows)
+    documents = ingest.read(entry, DOCUMENT_RAW, ["source", "text"]).take(rows)
     about = signatures.read(signed, SIGNATURE).take(rows)
     component = found["component"].to_numpy()
     columns = {
@@ -105,7 +105,9 @@ def collect_past(target: Target, view: View, joined: StageFolder, buckets: int) 
 def _write_candidates(target: Target, columns: Mapping[str, Any]) -> Receipt:
     table = pa.table([columns[name] for name in _CANDIDATE.names], schema=_CANDIDATE)
     table = table.sort_by([("bucket", "ascending"), ("component", "ascending"), ("ordinal", "ascending")])
-    return target.write_work(table, row_group_size=512)
+    with target.writer(_CANDIDATE, compression=dict.fromkeys(_CANDIDATE.names, "lz4")) as (writer, done):
+        writer.write_table(table, row_group_size=512)
+    return done[0]
 
 
 def judge_bucket(
