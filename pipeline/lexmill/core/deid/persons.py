@@ -655,13 +655,17 @@ class PersonScanner:
         )
 
     def _overlong(self, text: str, names: dict[str, _Evidence]) -> list[str]:
-        """Names a title pattern made too long (X 妨 of X 妨害公务): they stand once, and another name begins them."""
+        """Names a title pattern made too long (X 妨 of X 妨害公务): they stand once, and another name begins them.
+
+        Of a name with a dot only a rule knows better where it ends than a pattern: the model cuts 艾力·阿布都拉.
+        """
         return [
             name
             for name, evidence in names.items()
             if (evidence.rule in self._pattern_rules or evidence.rule == _MODEL_RULE)
-            and _DOTS.isdisjoint(name)
-            and any(name[:length] in names for length in range(2, len(name)))
+            and any(
+                names[name[:length]].ruled or _DOTS.isdisjoint(name) for length in range(2, len(name)) if name[:length] in names
+            )
             and text.count(name) == 1
         ]
 
@@ -725,4 +729,4 @@ class PersonScanner:
         name = text[start:end]
         a_word = self._is_word(name) and not (between and name[0] in self._first)
         if name not in names and not _MASK.search(name) and not a_word and not zones.overlap(start, end):
-            more.setdefault(name, _Evidence(_ENOUGH, by.rule, by.role))
+            more.setdefault(name, _Evidence(_ENOUGH, by.rule, by.role, ruled=between))
