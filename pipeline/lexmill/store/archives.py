@@ -1,5 +1,6 @@
 """Archives (ZIP, tar, 7z): their members listed and read one by one in memory; a member's path is a name and never a place."""
 
+import io
 import tarfile
 import zlib
 from collections import deque
@@ -232,8 +233,10 @@ class _Handed(Py7zBytesIO):
         self._to = to
 
     def close(self) -> None:
-        self.seek(0)
-        self._to.finish(int(self.filename), self.read())
+        data = self._buffer.getvalue()
+        # The archive keeps this object until it is closed.
+        self._buffer = io.BytesIO()
+        self._to.finish(int(self.filename), data)
 
 
 def _unpack_7z(
@@ -245,6 +248,8 @@ def _unpack_7z(
             if not entry.is_skipped and 0 < entry.size <= limits.file:
                 allowance.take(entry.size)
                 in_order.sums[entry.number] = one.crc32
+                # The library would stop at a sum that is wrong, and take with it what lies behind.
+                one._file_info["digest"] = None
                 # By id: the library's own extract() refuses names that escape, and renames those that are there twice.
                 archive.worker.register_filelike(one.id, MemIO(str(entry.number), in_order))
         # What is not wanted is unpacked on the way to what is.

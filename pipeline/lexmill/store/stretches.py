@@ -1,4 +1,4 @@
-"""Files that can only be unpacked from their beginning, unpacked once and kept in stretches: no task unpacks what lies before its own.
+"""Files that can only be unpacked from their beginning, unpacked once and kept in stretches: no task unpacks what is not its own.
 
 A stretch of compressed lines is those lines; a stretch of an archive is its members, each a line of JSON and then its bytes.
 """
