@@ -21,8 +21,9 @@ from lexmill.config import Config
 from lexmill.core.ruleset import RuleSet
 from lexmill.errors import ConfigError
 from lexmill.jobs import decontaminate, dedup, deidentify, filter, ingest, release, tokenize
+from lexmill.jobs.call import Outcome, Terms
 from lexmill.jobs.job import Job
-from lexmill.jobs.parts import DamagedInput, Outcome, PartTask, Runner, Terms
+from lexmill.jobs.parts import DamagedInput, PartTask, Runner
 from lexmill.jobs.progress import Progress
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from lexmill.jobs.resources import classifier_key, load_tokenizer, screen_keys
