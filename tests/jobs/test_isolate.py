@@ -125,6 +125,8 @@ def test_what_no_single_document_does_stops_the_run(tmp_path: Path) -> None:
         isolated_part(target, together, given(tmp_path, *"abcdef"), Rows(), TERMS)
     with pytest.raises(StoppedError, match=DIED):
         isolated_part(target, work, given(tmp_path, "kill"), None, TERMS)
+    with pytest.raises(StoppedError, match="4 of its documents"):
+        isolated_part(target, work, given(tmp_path, *["kill"] * 4, "a"), Rows(), TERMS)
     assert target.folder.receipt(0) is None
 
 

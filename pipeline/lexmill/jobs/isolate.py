@@ -46,6 +46,10 @@ _TERMINATE = 0.95
 _LOOK_S = 0.05
 # A few documents may take this share of the time of a whole part: one of them may be most of it.
 _LEAST_SHARE = 0.25
+# A process may take so long to import what it needs.
+_BEGIN_S = 600.0
+# Where more documents than these end the process, it is not they who are to blame: none is quarantined.
+_MOST, _MOST_SHARE = 3, 0.1
 _NO_LIMIT = Terms(part_seconds=1_000_000)
 
 
@@ -137,6 +141,8 @@ class _Search:
         refused = self._find(self._split, target, arguments, units, len(units), reason)
         if not refused:
             raise StoppedError(f"it ends the process that works on it ({reason}), but no single document does: give more memory")
+        if len(refused) > max(_MOST, _MOST_SHARE * len(units)):
+            raise StoppedError(f"{len(refused)} of its documents end the process that works on them ({reason}); mend [cluster]")
         chosen, rest = self._split.without(target, arguments, refused, self._folder)
         again = self._run(chosen, rest, 1.0)
         if not isinstance(again, Outcome):
@@ -179,28 +185,28 @@ class _Search:
         return MEMORY if outcome.failure is not None and outcome.failure.kind == "MemoryError" else outcome
 
     def _send(self, request: tuple[Callable[..., Any], tuple[Any, ...]], seconds: float) -> "tuple[Any] | str":
-        child = self._started()
-        until = time.monotonic() + seconds
-        try:
-            pickle.dump(request, child.stdin)
-            child.stdin.flush()
-            while not select.select([child.stdout], [], [], _LOOK_S)[0]:
-                if time.monotonic() > until:
-                    return self._end(SECONDS)
-                if psutil.Process(child.pid).memory_info().rss > self._memory:
-                    return self._end(MEMORY)
-            return (pickle.load(child.stdout),)
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError, psutil.NoSuchProcess):
-            return self._end(DIED)
-
-    def _started(self) -> Any:
         if self._child is None:
             # Nothing of what a crashing library prints may be kept: it may quote a document.
             self._child = subprocess.Popen(
                 [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
-            pickle.load(self._child.stdout)  # what it imports at first is none of a part's time
-        return self._child
+        try:
+            pickle.dump(request, self._child.stdin)
+            self._child.stdin.flush()
+            begun = self._receive(_BEGIN_S)  # what it imports is none of a part's time
+            return begun if isinstance(begun, str) else self._receive(seconds)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError, psutil.NoSuchProcess):
+            return self._end(DIED)
+
+    def _receive(self, seconds: float) -> "tuple[Any] | str":
+        until = time.monotonic() + seconds
+        process = psutil.Process(self._child.pid)
+        while not select.select([self._child.stdout], [], [], _LOOK_S)[0]:
+            if time.monotonic() > until:
+                return self._end(SECONDS)
+            if process.memory_info().rss > self._memory:
+                return self._end(MEMORY)
+        return (pickle.load(self._child.stdout),)
 
     def _end(self, reason: str = "") -> str:
         if self._child is not None:
@@ -237,13 +243,13 @@ def _serve() -> None:
     source = sys.stdin.buffer
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print must not come between
-    pickle.dump("ready", target)
-    target.flush()
     while True:
         try:
             function, arguments = pickle.load(source)
         except EOFError:
             return
+        pickle.dump("begun", target)
+        target.flush()
         pickle.dump(function(*arguments), target)
         target.flush()
 
