@@ -1,9 +1,5 @@
 """A document that ends its worker is found, quarantined by a rule that says how, and the rest of its part is made."""
 
-import ctypes
-import os
-import signal
-import time
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -11,7 +7,6 @@ from typing import Any
 from unittest.mock import patch
 
 import distributed
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
@@ -26,62 +21,16 @@ from lexmill.jobs.call import Terms
 from lexmill.jobs.isolate import DIED, MEMORY, SECONDS, Rows, isolated_part
 from lexmill.jobs.parts import PartTask, Runner
 from lexmill.jobs.progress import Progress
-from lexmill.schema import DOCUMENT_RAW, LEDGER
+from lexmill.schema import LEDGER
 from lexmill.store import stages
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents, imbalance
 from lexmill.store.workspace import Workspace
 from tests.jobs.conftest import RUN_FILE
+from tests.jobs.deadly import documents, given, kill_for, pass_on, together, work
 
 pytestmark = pytest.mark.slow
 
 TERMS = Terms(part_seconds=4, wait_seconds=60)
-
-
-def documents(*texts: str) -> pa.Table:
-    rows = [
-        {"doc_id": f"{number:032x}", "source": "q", "doc_type": "qa", "title": "", "text": text, "segments": []}
-        for number, text in enumerate(texts)
-    ]
-    return pa.Table.from_pylist(rows, schema=DOCUMENT_RAW)
-
-
-def given(folder: Path, *texts: str) -> tuple[StageFolder, dict[str, Any]]:
-    """A finished part of a stage with these documents."""
-    source, table = StageFolder(folder / "before"), documents(*texts)
-    return source, Target(source, 0, "k").write(Batch(table, LEDGER.empty_table(), {}), count_documents(table)).entry()
-
-
-def kill_for(text: str) -> None:
-    if "kill" in text:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if "crash" in text:
-        ctypes.string_at(1)
-    if "hang" in text:
-        time.sleep(1000)
-    if "swell" in text:
-        held = []
-        while True:
-            held.append(b"x" * (64 << 20))
-            time.sleep(0.01)
-
-
-def work(target: Target, source: StageFolder, entry: dict[str, Any]) -> Receipt:
-    table = source.read(entry, DOCUMENT_RAW)
-    for text in table["text"].to_pylist():
-        kill_for(text)
-    return target.write(Batch(table, LEDGER.empty_table(), {}), count_documents(table))
-
-
-def pass_on(target: Target, source: StageFolder, entry: dict[str, Any]) -> Receipt:
-    for text in source.read(entry, DOCUMENT_RAW)["text"].to_pylist():
-        kill_for(text)
-    return target.forward(source)
-
-
-def together(target: Target, source: StageFolder, entry: dict[str, Any]) -> Receipt:
-    if entry["rows"] > 4:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return work(target, source, entry)
 
 
 def result(target: Target) -> tuple[list[str], list[tuple[str, str]]]:
@@ -90,8 +39,7 @@ def result(target: Target) -> tuple[list[str], list[tuple[str, str]]]:
     return texts, [(row["doc_id"], f"{row['stage']} {row['action']} {row['rule']}") for row in ledger]
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize("function", [work, pass_on])
+@pytest.mark.parametrize("function", [pytest.param(work, marks=pytest.mark.smoke), pass_on])
 def test_the_one_document_is_found(tmp_path: Path, function: Any) -> None:
     texts = [f"text {number}" for number in range(20)]
     texts[13] = "kill"
@@ -103,13 +51,18 @@ def test_the_one_document_is_found(tmp_path: Path, function: Any) -> None:
     assert target.folder.receipt(0) == receipt
 
 
-def test_each_way_to_end_has_its_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("texts", "rules", "seconds"), [(("a", "hang", "b"), [SECONDS], 4), (("a", "crash", "swell", "b"), [DIED, MEMORY], 60)]
+)
+def test_each_way_to_end_has_its_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: tuple[str, ...], rules: list[str], seconds: int
+) -> None:
     monkeypatch.setattr(isolate, "_memory_limit", lambda: 1.2e9)
     target = Target(StageFolder(tmp_path / "filter"), 0, "k")
-    isolated_part(target, work, given(tmp_path, "a", "hang", "b", "c", "crash", "swell", "d"), Rows(), TERMS)
+    isolated_part(target, work, given(tmp_path, *texts), Rows(), Terms(part_seconds=seconds))
     kept, left = result(target)
-    assert kept == ["a", "b", "c", "d"]
-    assert [rule.rpartition(" ")[2] for _, rule in left] == [SECONDS, DIED, MEMORY]
+    assert kept == ["a", "b"]
+    assert [rule.rpartition(" ")[2] for _, rule in left] == rules
 
 
 def test_a_part_that_died_by_chance_is_made_whole(tmp_path: Path) -> None:
