@@ -30,7 +30,7 @@ from tests.jobs.deadly import documents, given, kill_for, pass_on, together, wor
 
 pytestmark = pytest.mark.slow
 
-TERMS = Terms(part_seconds=4, wait_seconds=60)
+TERMS = Terms(part_seconds=16, wait_seconds=120)
 
 
 def result(target: Target) -> tuple[list[str], list[tuple[str, str]]]:
@@ -52,7 +52,7 @@ def test_the_one_document_is_found(tmp_path: Path, function: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "rules", "seconds"), [(("a", "hang", "b"), [SECONDS], 4), (("a", "crash", "swell", "b"), [DIED, MEMORY], 60)]
+    ("texts", "rules", "seconds"), [(("a", "hang", "b"), [SECONDS], 12), (("a", "crash", "swell", "b"), [DIED, MEMORY], 60)]
 )
 def test_each_way_to_end_has_its_rule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: tuple[str, ...], rules: list[str], seconds: int
