@@ -173,7 +173,7 @@ def _page(
             people=tables.people(body),
             takedowns=tables.takedowns(body, tombstones),
             not_checked=NOT_CHECKED,
-            sha256=sha256,
+            sha256=dict(sorted(sha256.items())),
             verdicts=Counter(clause["verdict"] for standard in standards for clause in standard["clauses"]),
         )
         .encode()
