@@ -28,6 +28,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from eval_deid import split
+from join_labels import joined
 from lexmill import rules as rule_files
 from lexmill.core.deid.addresses import AddressScanner
 from lexmill.core.deid.organisations import OrganisationScanner
@@ -50,6 +51,7 @@ from lexmill.core.deid.zones import ZoneScanner
 
 ROOT = Path(__file__).parents[1]
 INPUTS = ROOT / "scripts" / "train_names.toml"
+FORMS = ROOT / "tests" / "core" / "deid" / "labels"
 OWN = ROOT / "scripts" / "train_names_own.txt"
 SEED = 20161001
 BITS = 18
@@ -251,6 +253,7 @@ class Labeller:
         self._addresses = AddressScanner(book)
         weak = set(book.characters("weak_surname"))
         clear = "".join(char for char in book.characters("surname") if char not in weak)
+        self._clear = frozenset(clear)
         compound = "|".join(book.words("compound_surname"))
         number = "(?:[甲乙丙丁戊己庚辛壬癸]|[0-9０-９]{1,2}(?![0-9０-９年月日时元万.]))"
         marks = "(?:某{1,3}|[×＊*]{1,3}|[XxＸ]{2,3})"
@@ -274,6 +277,14 @@ class Labeller:
         found += [(span.start, span.end, "ORGANISATION") for span in self._organisations.find(text, zones, "story", ())]
         found += [(span.start, span.end, "ADDRESS") for span in self._addresses.find(text, zones, ())]
         return Labelled(text, _disjoint(found))
+
+    def names_somebody(self, text: str) -> bool:
+        """Whether an exam or advice, which mostly name nobody, does, by the rules for such or by the earlier model."""
+        zones = self._zones.scan(text)
+        sure = self._tagger.decode(text, 0.0) if self._tagger is not None else ()
+        return bool(self._persons.find(text, zones, "cue", ())) or any(
+            item.label == "PERSON" and item.margin > SURE and text[item.start] in self._clear for item in sure
+        )
 
     def masks(self, text: str) -> list[tuple[int, int, str]]:
         """The masked names of a text as mentions: 张某某, 李×1, 王某甲, 某某网吧."""
@@ -439,8 +450,12 @@ def build_corpus(
     ]
     aside = [*held_out, *(row for path in by_use["exclude"] for row in labelled_rows[path.name])]
     never = {row["text"][span[0] : span[1]] for row in aside for span in row["spans"]}
+    # The hand-labelled forms, both halves: neither they nor texts like them are read.
+    forms = [record["text"] for labels in sorted(FORMS.glob("*.jsonl")) for record in joined(folder, labels)]
     windows = {
-        row["text"][at : at + WINDOW] for row in aside if len(row["text"]) > 300 for at in range(len(row["text"]) - WINDOW)
+        text[at : at + WINDOW]
+        for text in (*(row["text"] for row in aside if len(row["text"]) > 300), *forms)
+        for at in range(max(1, len(text) - WINDOW))
     }
 
     def is_fresh(text: str) -> bool:
@@ -450,7 +465,9 @@ def build_corpus(
     statutes = [text for path in by_use["statutes"] for text in read_texts(path) if split({"text": text}) == "training"]
     rng.shuffle(statutes)
     statutes = _first(statutes, STATUTE_CHARS)
-    free = [text for path in by_use["free"] for text in read_texts(path) if split({"text": text}) == "training"]
+    free = [
+        text for path in by_use["free"] for text in read_texts(path) if split({"text": text}) == "training" and is_fresh(text)
+    ]
     rng.shuffle(free)
     free = _first(free, FREE_CHARS)
 
@@ -514,8 +531,10 @@ def build_corpus(
     for text in (*spc, *judge, *courts[::2]):
         add("surrogates", units(masked(text, rng)))
     add("own", own_sentences(names, places, firms, rng))
-    for nameless in (*statutes, *free):
+    for nameless in statutes:
         add("free", units(Labelled(nameless, ())))
+    for mostly_nameless in free:
+        add("free", (unit for unit in units(Labelled(mostly_nameless, ())) if not labeller.names_somebody(unit.text)))
     return corpus, sizes
 
 

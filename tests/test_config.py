@@ -148,3 +148,36 @@ def test_a_missing_or_misencoded_file_says_so(tmp_path: Path) -> None:
     path.write_bytes("# 配置".encode("gb18030"))
     with pytest.raises(ConfigError, match="UTF-8"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "said"),
+    [
+        ('kind = "address"', "needs address"),
+        ('address = "tcp://h:1"', "is for kind"),
+        ('kind = "address"\naddress = "h:1"', "cluster.address"),
+        ('kind = "address"\naddress = "tls://h:1"', "go together"),
+        ('kind = "address"\naddress = "tcp://h:1"\nmemory = "2GiB"', "started with"),
+        ('kind = "address"\naddress = "tls://h:1"\ntls.ca = "a"', "all three"),
+        ('tls = { ca = "a", cert = "b", key = "c" }', "loopback"),
+        ('kind = "slurm"\nworkers = 4', "memory"),
+        ('kind = "slurm"\nmemory = "2GiB"', "workers"),
+        ('kind = "slurm"\nworkers = 4\nmemory = "2GiB"\nslurm.walltime = "1h"', "cluster.slurm.walltime"),
+    ],
+)
+def test_a_cluster_says_what_its_kind_needs(tmp_path: Path, cluster: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load(write(tmp_path, f"{MINIMAL}\n[cluster]\n{cluster}\n"))
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        'kind = "address"\naddress = "tcp://h:1"',
+        'kind = "address"\naddress = "tls://h:1"\ntls = { ca = "a", cert = "b", key = "c" }',
+        'kind = "slurm"\nworkers = 4\nmemory = "2GiB"\nslurm = { walltime = "1-00:00:00", directives = ["--qos=low"] }',
+    ],
+)
+def test_a_cluster_elsewhere(tmp_path: Path, cluster: str) -> None:
+    text = MINIMAL.replace('"2026-01-02"', "2026-01-02")
+    assert load(write(tmp_path, f"{text}\n[cluster]\n{cluster}\n")).cluster.kind in cluster

@@ -98,3 +98,14 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
         rules.load([folder])
     assert "quality.x" in str(caught.value)
     assert "dedup.y" in str(caught.value)
+
+
+def test_a_worker_reads_the_same_rules_without_their_proofs() -> None:
+    proven, read = rules.load(), rules.load_proven()
+    assert read.digests == proven.digests
+    assert read.deid == proven.deid == rules.load_deid()
+
+
+def test_a_worker_refuses_rules_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(RuleError, match="mine\\.toml"):
+        rules.load_proven([overlay(tmp_path, "quality", "[[metric]]\nid = 1")])

@@ -1,15 +1,18 @@
-"""Open a Dask client: single-threaded worker processes on this machine."""
+"""Open a Dask client: worker processes on this machine, workers behind a scheduler that runs already, or Slurm jobs."""
 
 import logging
 import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import dask
 import distributed
 
-from lexmill.config import Cluster
+from lexmill.config import Cluster, Config, Tls
 from lexmill.errors import ConfigError, StoppedError
 from lexmill.store.files import make_private, stopping
 
@@ -24,6 +27,10 @@ _WORKER_ENVIRONMENT = {
     "DASK_LOGGING__DISTRIBUTED": "critical",
     "PYTHONHASHSEED": "0",
 }
+# Receipts are a few hundred bytes: there is nothing to spill, and what a task holds is none of Dask's.
+_MEMORY: dict[str, Any] = {"distributed.worker.memory.spill": False, "distributed.worker.memory.target": False}
+# Of the wall time of a Slurm job: workers end in order before it, and not all at once.
+_LIFETIME, _STAGGER = 0.9, 0.05
 
 
 def worker_count(cluster: Cluster) -> int:
@@ -44,16 +51,40 @@ def memory_limit(cluster: Cluster) -> int | str:
     return size
 
 
+def cluster_of(config: Config) -> Cluster:
+    """The cluster of the run file, the files of TLS as absolute paths."""
+    files = {name: file and config.resolve(file) for name, file in config.cluster.tls.model_dump().items()}
+    return config.cluster.model_copy(update={"tls": Tls(**files)})
+
+
+def check_cluster(cluster: Cluster) -> None:
+    """Raise ConfigError where memory is no size, a file of TLS is not there, or Slurm's commands are not."""
+    memory_limit(cluster)
+    for name, file in cluster.tls.model_dump().items():
+        if file and not Path(file).is_file():
+            raise ConfigError(f"cluster.tls.{name}: no such file: {file}")
+    if cluster.kind == "slurm" and not shutil.which("sbatch"):
+        raise ConfigError("cluster.kind: sbatch is not on the path of this machine; start the run where jobs are submitted")
+
+
 @contextmanager
 def open_client(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]:
-    """A client on a new local cluster, whose scratch files are in ``scratch``; raises StoppedError where none can be started."""
+    """A client on a cluster; what was started for it ends with it, a scheduler by address goes on.
+
+    Scratch files of the workers that are started here are in ``scratch``. Raises StoppedError where there is no cluster.
+    """
     make_private(scratch)
+    opened = {"local": _local, "address": _by_address, "slurm": _slurm}[cluster.kind]
+    with opened(cluster, scratch) as client:
+        yield client
+
+
+@contextmanager
+def _local(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]:
     settings = {
         # One worker's death may be chance, a second one with the same part is not.
         "distributed.scheduler.allowed-failures": 1,
-        "distributed.scheduler.no-workers-timeout": "600s",
-        "distributed.worker.memory.spill": False,
-        "distributed.worker.memory.target": False,
+        **_MEMORY,
         # What libraries put into temporary files (a sort of SQLite, a document being converted) stays in the workspace.
         "distributed.nanny.pre-spawn-environ": {**_WORKER_ENVIRONMENT, "TMPDIR": str(scratch)},
         "distributed.nanny.environ": {},
@@ -74,3 +105,85 @@ def open_client(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]
             raise stopping(error) or StoppedError(f"no local cluster could be started ({error.strerror}); run again") from None
         with local, distributed.Client(local, set_as_default=False) as client:
             yield client
+
+
+def _security(tls: Tls) -> distributed.Security | None:
+    if not tls.ca:
+        return None
+    roles = {
+        f"tls_{role}_{kind}": file
+        for role in ("client", "scheduler", "worker")
+        for kind, file in (("cert", tls.cert), ("key", tls.key))
+    }
+    return distributed.Security(tls_ca_file=tls.ca, require_encryption=True, **roles)
+
+
+@contextmanager
+def _by_address(cluster: Cluster, _scratch: Path) -> Iterator[distributed.Client]:
+    try:
+        client = distributed.Client(cluster.address, security=_security(cluster.tls), set_as_default=False)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise StoppedError(
+            f"cluster.address: no scheduler answers at {cluster.address} ({type(error).__name__}); start it, or mend the "
+            "address, and run the same command again"
+        ) from None
+    with client:
+        yield client
+
+
+@contextmanager
+def _slurm(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]:
+    from dask_jobqueue import SLURMCluster
+
+    slurm = cluster.slurm
+    seconds = _seconds(slurm.walltime)
+    environment = {
+        **_WORKER_ENVIRONMENT,
+        "TMPDIR": str(scratch),
+        **{f"DASK_{name.upper().replace('.', '__')}": str(value) for name, value in _MEMORY.items()},
+    }
+    settings = {
+        "distributed.scheduler.allowed-failures": 1,
+        # A part of unknown length is taken for a long one, so that the first parts already ask for all the workers they can use.
+        "distributed.scheduler.unknown-task-duration": "60s",
+        "distributed.adaptive.target-duration": "5s",
+    }
+    with dask.config.set(settings):
+        jobs = SLURMCluster(
+            cores=1,
+            processes=1,
+            memory=f"{memory_limit(cluster)}B",
+            queue=slurm.partition or None,
+            account=slurm.account or None,
+            walltime=slurm.walltime,
+            interface=slurm.interface or None,
+            security=_security(cluster.tls),
+            scheduler_options={"dashboard_address": None},
+            silence_logs=logging.CRITICAL,
+            job_extra_directives=list(slurm.directives),
+            job_script_prologue=[f"export {name}='{value}'" for name, value in environment.items()],
+            worker_extra_args=[
+                *("--lifetime", f"{int(seconds * _LIFETIME)}s"),
+                *("--lifetime-stagger", f"{int(seconds * _STAGGER)}s"),
+            ],
+            local_directory=str(scratch),
+            log_directory=str(make_private(scratch / "slurm")),
+        )
+        with jobs:
+            _try_script(jobs.job_script())
+            jobs.adapt(minimum=0, maximum=cluster.workers, interval="2s", wait_count=5)
+            with distributed.Client(jobs, set_as_default=False) as client:
+                yield client
+
+
+def _seconds(walltime: str) -> int:
+    days, _, rest = walltime.rpartition("-")
+    hours, minutes, seconds = (int(part) for part in rest.split(":"))
+    return int(days or 0) * 86400 + hours * 3600 + minutes * 60 + seconds
+
+
+def _try_script(script: str) -> None:
+    """Ask Slurm whether it would take the job: a refusal at every later submission would be seen by nobody."""
+    tried = subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False)
+    if tried.returncode:
+        raise ConfigError(f"cluster.slurm: sbatch refuses a worker's job: {' '.join(tried.stderr.split())}")

@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from lexmill.errors import ConfigError
 
@@ -303,12 +312,54 @@ class Nightly(_Section):
     keep_history: Annotated[int, Field(ge=0)] = 0
 
 
-class Cluster(_Section):
-    """Where tasks run: single-threaded worker processes on this machine."""
+class Tls(_Section):
+    """Files by which driver, scheduler and workers know each other; all three or none."""
 
-    kind: Literal["local"] = "local"
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+
+
+class Slurm(_Section):
+    """What every job of a worker is submitted with; empty: what the site has as its default."""
+
+    partition: str = ""
+    account: str = ""
+    walltime: Annotated[str, StringConstraints(pattern=r"^(\d+-)?\d{1,2}:\d{2}:\d{2}$")] = "04:00:00"
+    interface: str = ""
+    directives: Annotated[tuple[str, ...], BeforeValidator(_tuple)] = ()
+
+
+class Cluster(_Section):
+    """Where tasks run: single-threaded worker processes here, behind a scheduler that runs, or as Slurm jobs."""
+
+    kind: Literal["local", "address", "slurm"] = "local"
     workers: Annotated[int, Field(ge=0, le=4096)] = 0
     memory: str = "auto"
+    part_seconds: Annotated[int, Field(ge=1, le=86400)] = 3600
+    wait_seconds: Annotated[int, Field(ge=1, le=2_592_000)] = 600
+    address: Annotated[str, StringConstraints(pattern=r"^([a-z]+://.+)?$")] = ""
+    tls: Tls = Tls()
+    slurm: Slurm = Slurm()
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> "Cluster":
+        files = [self.tls.ca, self.tls.cert, self.tls.key]
+        if self.kind == "address" and not self.address:
+            raise ValueError('kind = "address" needs address, such as "tcp://10.0.0.1:8786"')
+        if self.kind != "address" and self.address:
+            raise ValueError(f'address is for kind = "address", not {self.kind!r}')
+        if any(files) and not all(files):
+            raise ValueError("tls needs ca, cert and key, all three")
+        if any(files) and self.kind == "local":
+            raise ValueError("tls is for kinds address and slurm: local workers talk over the loopback only")
+        if self.kind == "address" and self.address.startswith("tls://") != any(files):
+            raise ValueError("an address tls://… and the files of [cluster.tls] go together")
+        if self.kind == "address" and self.memory != "auto":
+            raise ValueError('memory is what the workers were started with; leave it "auto" with kind = "address"')
+        if self.kind == "slurm" and (not self.workers or self.memory == "auto"):
+            raise ValueError('kind = "slurm" needs workers (the most jobs at a time) and memory (of each)')
+        return self
 
 
 class Config(_Section):

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 DOC_TYPES = ("judgment", "contract", "exam", "qa", "statute")
+STAGES = ("ingest", "dedup", "decontaminate", "deidentify", "filter", "tokenize")  # in the order of the way
 
 META = pa.struct(
     [

@@ -23,7 +23,9 @@ from typing import Any
 import numpy as np
 
 from lexmill.core.dedup.signature import BANDS, NUM_PERM, band_hashes
-from lexmill.jobs.dedup import HASHES_A_TASK, find_edges, join_edges, sort_band, write_bands
+from lexmill.jobs.dedup.bands import count_ranges, write_bands
+from lexmill.jobs.dedup.edges import find_edges, join_edges
+from lexmill.jobs.dedup.history import sort_band
 from lexmill.store import files
 from lexmill.store.index import Index, NewRun, View
 from lexmill.store.stages import Receipt, StageFolder, Target, make_manifest
@@ -98,7 +100,7 @@ def cluster(folder: Path, documents: int, offset: int, view: View) -> dict[str, 
     finish(bands, receipts)
     repeated = pa.table({"ordinal": pa.array([], pa.int64())})
     finish(ids, [Target(ids, 0, "").write_work(repeated)])
-    ranges = max(1, -(-documents // HASHES_A_TASK))
+    ranges = count_ranges(documents)
     receipts = []
     with clocks["edges"]:
         for band in range(BANDS):

@@ -69,6 +69,7 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--set", action="append", default=[], dest="settings")
+    parser.add_argument("--plan", action="store_true", help="ask `lexmill plan` first, and print how far off it was")
     parser.add_argument("--keep", type=Path, help="a folder to leave the workspace in")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -78,21 +79,21 @@ def main() -> None:
         config = folder / "bench.toml"
         sources = "".join(SOURCE.format(name=kind, path=f"{kind}.jsonl") for kind in types)
         config.write_text(f'version = 1\nworkspace = "workspace"\n{sources}', encoding="utf-8")
-        command = [
-            str(Path(sys.executable).with_name("lexmill")),
-            "run",
-            str(config),
-            "--json",
-            "--set",
-            f"cluster.workers={arguments.workers}",
-        ]
+        settings = ["--set", f"cluster.workers={arguments.workers}"]
         for setting in arguments.settings:
-            command += ["--set", setting]
+            settings += ["--set", setting]
+        lexmill = [sys.executable, "-m", "lexmill.cli"]
+        planned = {}
+        if arguments.plan:
+            plan = [*lexmill, "plan", str(config), "--cores", str(arguments.workers), "--json", *settings]
+            planned = json.loads(subprocess.run(plan, stdout=subprocess.PIPE, check=True).stdout)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         started = time.monotonic()
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        done = subprocess.run([*lexmill, "run", str(config), "--json", *settings], stdout=subprocess.PIPE, check=True)
         wall = time.monotonic() - started
+        manifest = json.loads(next(folder.glob("workspace/releases/*/manifest.json")).read_text(encoding="utf-8"))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = used.ru_utime + used.ru_stime
+    cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
     result = json.loads(done.stdout)
     print(f"{documents:,} documents, {size / 1e6:.1f} MB of text, {arguments.workers} workers")
     print(f"whole way: {wall:.1f} s, {cpu:.1f} core-s, {size / 1e6 / cpu:.2f} MB/s per core")
@@ -101,6 +102,27 @@ def main() -> None:
     for step, took in result["run"]["stages"].items():
         rate = size / 1e6 / took["cpu_seconds"] if took["cpu_seconds"] else float("inf")
         print(f"{step:<22} {took['cpu_seconds']:>8.1f} {rate:>14.1f} {took['wall_seconds']:>8.1f} {took['peak_rss'] / 1e6:>8.0f}")
+    if planned:
+        compare(planned, result["run"], cpu, sum(manifest["tokens"].values()))
+
+
+def compare(planned: dict[str, Any], run: dict[str, Any], cpu: float, tokens: int) -> None:
+    """Print what was planned, with its interval, beside what the run took."""
+    peak = max(took["peak_rss"] for took in run["stages"].values())
+    rows = (
+        ("core_seconds", cpu),
+        ("seconds", run["seconds"]),
+        ("memory_bytes", peak * run["workers"] + run["peak_rss_driver"]),
+        ("disk_bytes", run["disk_bytes"]),
+        ("tokens", tokens),
+    )
+    print(f"{'planned':<14} {'value':>16} {'low':>16} {'high':>16} {'took':>16} {'off':>7}")
+    for name, took in rows:
+        one = planned[name]
+        print(
+            f"{name:<14} {one['value']:>16,.1f} {one['low']:>16,.1f} {one['high']:>16,.1f} {took:>16,.1f} "
+            f"{one['value'] / took - 1:>+7.1%}"
+        )
 
 
 if __name__ == "__main__":

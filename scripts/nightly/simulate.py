@@ -4,9 +4,9 @@
     .venv/bin/python scripts/nightly/simulate.py --nights 60
 
 The documents of the last release and the digests of their tokens must be those of one run over the surviving documents in the
-order in which they arrived (``[dedup] prefer = "first"``), every release must prove itself, and the workspace must stay bounded.
-Prints a table, a row a night; exits 1 where anything differs. Nights run on one worker inside this process; a night that is
-killed is the command in a process of its own.
+order in which they arrived (``[dedup] prefer = "first"``), every release must prove itself, and data must stay bounded by the
+retention. Prints a table, a row a night, with MB (10^6 bytes) on disk; exits 1 where anything differs. Nights run on one worker
+inside this process; a night that is killed is the command in a process of its own.
 """
 
 import argparse
@@ -173,6 +173,21 @@ def tokens_of(folder: Path) -> dict[int, str]:
     }
 
 
+def disk_use(workspace: Path) -> tuple[int, int, int]:
+    """Bytes of data (texts and shards, which the retention bounds), of the index of what was kept, and of records, which stay."""
+    data = index = 0
+    sizes = files.sizes(workspace)
+    for folder, size in sizes.items():
+        parts = Path(folder).parts
+        if parts and parts[0] == "index":
+            index += size
+        elif "ledger" not in parts and (
+            (parts[:1] == ("releases",) and {"tokens", "text"} & set(parts)) or (parts[:1] == ("runs",) and len(parts) > 2)
+        ):
+            data += size
+    return data, index, sum(sizes.values()) - data - index
+
+
 @contextmanager
 def _one_worker() -> Iterator[None]:
     """Let every run of this process use one worker in it."""
@@ -255,8 +270,7 @@ def simulate(folder: Path, nights: int, seed: int, kills: int, minutes: float) -
     kinds = dict(zip(troubles, ["full disk", "stale lock", *["kill"] * kills], strict=False))
     first = datetime.date(2026, 1, 1)
     releases = Releases(workspace / "releases")
-    print(f"{'night':>5} {'documents':>9} {'tokens':>9} {'sets':>4} {'MB':>6} {'s':>5}  events")
-    sizes = []
+    print(f"{'night':>5} {'documents':>9} {'tokens':>9} {'sets':>4} {'data':>6} {'index':>6} {'records':>7} {'s':>5}  events")
     for number in range(nights):
         if time.monotonic() > until:
             print(f"stopped after {number} nights: the time is over")
@@ -290,9 +304,10 @@ def simulate(folder: Path, nights: int, seed: int, kills: int, minutes: float) -
         body = read_manifest(latest)
         wrong = verify(latest)
         faults += len(wrong)
-        sizes.append(sum(files.sizes(workspace).values()) / 1e6)
+        data, index, records = (size / 1e6 for size in disk_use(workspace))
         print(
-            f"{number:>5} {body['documents']:>9,} {sum(body['tokens'].values()):>9,} {len(body['sets']):>4} {sizes[-1]:>6.1f} "
+            f"{number:>5} {body['documents']:>9,} {sum(body['tokens'].values()):>9,} {len(body['sets']):>4} {data:>6.2f} "
+            f"{index:>6.2f} {records:>7.2f} "
             f"{time.monotonic() - started:>5.1f}  {', '.join([*events, *wrong])}",
             flush=True,
         )

@@ -8,6 +8,7 @@ import pytest
 
 from lexmill.errors import ConfigError
 from lexmill.jobs import dedup, ingest
+from lexmill.jobs.dedup import bands, verdicts
 from lexmill.jobs.job import Job
 from lexmill.schema import DOCUMENT_RAW
 from lexmill.store.index import FAN, Index
@@ -83,8 +84,8 @@ def test_copies_go_and_name_a_twin_that_stays(make_job: MakeJob) -> None:
 
 def test_nothing_depends_on_how_the_work_is_cut(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     _, expected, kept = run(make_job("a", corpus()))
-    monkeypatch.setattr(dedup, "HASHES_A_TASK", 13)
-    monkeypatch.setattr(dedup, "_CANDIDATES_A_TASK", 4)
+    monkeypatch.setattr(bands, "HASHES_A_TASK", 13)
+    monkeypatch.setattr(verdicts, "_CANDIDATES_A_TASK", 4)
     job = make_job("b", corpus(), "ingest.part_mb=0.005")
     _, ledger, cut = run(job)
     assert cut == kept

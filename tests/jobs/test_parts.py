@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lexmill.errors import GateError, StoppedError
-from lexmill.jobs.parts import DamagedInput, PartTask, Runner, call
+from lexmill.jobs.parts import DamagedInput, PartTask, Runner, Terms, call
 from lexmill.store.files import DamagedFile
 from lexmill.store.stages import Receipt, StageFolder, Target
 
@@ -139,9 +139,9 @@ def mixed(target: Target, arguments: tuple[Any, ...], error: Exception | None) -
 
 def test_call_measures_and_never_raises(tmp_path: Path) -> None:
     target = Target(StageFolder(tmp_path), 0, "k")
-    outcome = call(always, target, (KeyError(SECRET),))
+    outcome = call(always, target, (KeyError(SECRET),), Terms())
     assert outcome.receipt is None
     assert outcome.failure is not None
     assert SECRET not in repr(outcome)
     assert any("test_parts.py" in place for place in outcome.failure.places)
-    assert call(write, target, ("x", tmp_path / "log")).peak_rss > 1_000_000
+    assert call(write, target, ("x", tmp_path / "log"), Terms()).peak_rss > 1_000_000

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lexmill import rules
+from lexmill import rules, schema
 from lexmill.config import load
 from lexmill.errors import ConfigError
 from lexmill.jobs.run import STAGES, check_settings, lost_sources
@@ -14,7 +14,7 @@ EXAMPLE = Path(__file__).parents[2] / "lexmill.example.toml"
 
 
 def test_stages_are_those_of_the_workspace() -> None:
-    assert tuple(STAGES) == (*workspace.STAGES, workspace.RELEASE)
+    assert tuple(STAGES) == (*schema.STAGES, workspace.RELEASE)
 
 
 def test_the_example_passes_but_for_the_screens_that_it_names() -> None:

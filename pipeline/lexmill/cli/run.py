@@ -12,7 +12,8 @@ from rich.table import Table
 from lexmill import config as configuration
 from lexmill.cli.base import ConfigFile, LogFormat, Notify, Settings, app, log_to_stderr, notified, out, workspace_of
 from lexmill.errors import ConfigError
-from lexmill.store.workspace import RELEASE, STAGES
+from lexmill.schema import STAGES
+from lexmill.store.workspace import RELEASE
 
 _WATCH_S = 2.0
 

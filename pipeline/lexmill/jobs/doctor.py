@@ -18,7 +18,7 @@ from typing import Literal
 import psutil
 
 from lexmill import rules
-from lexmill.cluster import open_client, worker_count
+from lexmill.cluster import cluster_of, open_client, worker_count
 from lexmill.config import Cluster, Config
 from lexmill.core.quality import classifier
 from lexmill.core.tokens.tokenizer import INSTALLED, load
@@ -26,8 +26,10 @@ from lexmill.errors import LexmillError
 from lexmill.jobs.preview import survey_sources
 from lexmill.jobs.resources import CLASSIFIER, NAMES_MODEL
 from lexmill.jobs.run import check_settings
+from lexmill.jobs.workers import check_workers, write_common
 from lexmill.store import files
 from lexmill.store.convert import installed_converters
+from lexmill.store.workspace import Workspace
 
 State = Literal["ok", "warn", "fail"]
 
@@ -158,8 +160,15 @@ def _local_bytes(config: Config) -> int:
 
 
 def _cluster(config: Config | None) -> Iterator[Finding]:
-    settings = Cluster(workers=1) if config is None else config.cluster.model_copy(update={"workers": 1})
-    with tempfile.TemporaryDirectory() as scratch, open_client(settings, Path(scratch)) as client:
+    settings = Cluster() if config is None else cluster_of(config)
+    if config is not None and settings.kind != "local":
+        scratch = Workspace(config.workspace_dir, config.run).scratch
+        common = write_common(config, rules.load(config.rule_folders), scratch)
+        with open_client(settings, scratch) as client:
+            check_workers(client, settings, common)
+            yield Finding("cluster", "ok", f"{len(client.nthreads())} workers have the same versions, code, rules and files")
+        return
+    one = settings.model_copy(update={"workers": 1})
+    with tempfile.TemporaryDirectory() as folder, open_client(one, Path(folder)) as client:
         answer = client.submit(os.getpid, pure=False).result(timeout=120)
-    workers = worker_count(config.cluster if config else Cluster())
-    yield Finding("cluster", "ok", f"a worker answered (process {answer}); a run would start {workers}")
+    yield Finding("cluster", "ok", f"a worker answered (process {answer}); a run would start {worker_count(settings)}")

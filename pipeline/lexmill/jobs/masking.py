@@ -54,7 +54,7 @@ def mask_file(source: str, out: str, policy: str, doc_type: str) -> int:
         raise ConfigError(f"--doc-type {doc_type}: no such type; there are {', '.join(DOC_TYPES)} and auto")
     if source != "-" and Path(source).exists() and Path(out).exists() and Path(source).samefile(out):
         raise ConfigError(f"--out {out}: is the input itself; name another file")
-    book = rules.load().deid
+    book = rules.load_deid()
     policies = sorted(known.name for known in book.policy)
     if policy not in policies:
         raise ConfigError(f"--policy {policy}: no such policy; there are {', '.join(policies)}")

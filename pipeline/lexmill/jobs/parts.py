@@ -1,12 +1,14 @@
 """The one place that submits work: a bounded window of part tasks, one retry, progress, and the swap of a finished stage."""
 
+import faulthandler
 import os
+import queue
 import resource
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 from uuid import uuid4
 
@@ -23,6 +25,9 @@ from lexmill.store.stages import Receipt, StageFolder, Target, make_manifest, se
 log = structlog.get_logger()
 
 PartFunction = Callable[..., Receipt]
+
+# How often it is looked whether there are workers, in seconds.
+_LOOK_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,19 @@ class Outcome:
     pid: int
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What holds for every task: how many seconds a part may take, and the run waits for a worker.
+
+    ``refuses`` is asked on the worker, and says why it must not work for this run. (Not called by its name here: what this module
+    imports counts as code of every stage.)
+    """
+
+    part_seconds: int = 3600
+    wait_seconds: int = 600
+    refuses: Callable[[], str | None] | None = None
+
+
 class DamagedInput(LexmillError):
     """A finished part turned out to be damaged when a later stage read it."""
 
@@ -77,12 +95,27 @@ class Timing:
     peak_rss: int = 0
 
 
-def call(function: PartFunction, target: Target, arguments: tuple[Any, ...]) -> Outcome:
+@contextmanager
+def _alarm(seconds: int) -> Iterator[None]:
+    """End this process when the block takes longer: by a thread of C, as what hangs may hold the interpreter's lock."""
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def call(function: PartFunction, target: Target, arguments: tuple[Any, ...], terms: Terms) -> Outcome:
     """Run one task on a worker; no exception leaves it, because its message might quote a document."""
     before = time.process_time()
     receipt, failure = None, None
     try:
-        receipt = function(target, *arguments)
+        refused = terms.refuses() if terms.refuses else None
+        if refused:
+            raise StoppedError(refused)
+        with _alarm(terms.part_seconds):
+            receipt = function(target, *arguments)
     except LexmillError as error:
         failure = Failure(type(error).__name__, str(error))
     except OSError as error:
@@ -127,7 +160,8 @@ class Runner:
     """Runs stages on a client; ``open_client`` is called when a task must run, so that a finished run starts no cluster.
 
     ``observe`` is told of every task that came back; ``check`` is asked before a stage is swapped in, and raises where this run
-    may not write any more; ``close`` ends the cluster, so that what it took can be told.
+    may not write any more; ``close`` ends the cluster, so that what it took can be told. ``workers`` is how many there may be at
+    work, 0 all that there are. No task is bound to a worker, so none waits for one that is gone.
     """
 
     open_client: Callable[[], distributed.Client]
@@ -137,6 +171,8 @@ class Runner:
     observe: Callable[[str, PartTask, Outcome], None]
     check: Callable[[], None]
     close: Callable[[], None]
+    terms: Terms = Terms()
+    most_workers: int = 0
     timings: dict[str, Timing] = field(default_factory=dict)
 
     def run_stage(
@@ -201,33 +237,38 @@ class Runner:
             return receipts
         started = time.monotonic()
         client = self.open_client()
+        present = _Present(client, self.workers, self.terms.wait_seconds)
         waiting = iter(tasks)
         tried: dict[int, int] = {}
         running: dict[distributed.Future, PartTask] = {}
+        finished: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
         self.progress.start(name, len(tasks), sum(task.weight for task in tasks))
 
         def submit(task: PartTask) -> None:
             tried[task.number] = tried.get(task.number, 0) + 1
             target = Target(folder, task.number, task.key, task.fingerprint)
             # Dask takes an equal key for the same result, so every try has one of its own.
-            future = client.submit(call, function, target, task.arguments, pure=False, key=f"{name}-{task.number}-{uuid4().hex}")
+            key = f"{name}-{task.number}-{uuid4().hex}"
+            future = client.submit(call, function, target, task.arguments, self.terms, pure=False, key=key)
             running[future] = task
-            completed.add(future)
+            future.add_done_callback(finished.put)
 
-        completed = distributed.as_completed([], loop=client.loop)
         try:
-            for task in islice(waiting, 2 * self.workers):
-                submit(task)
-            while running:
-                future = next(completed)
+            while True:
+                self.most_workers = max(self.most_workers, present.look())
+                while len(running) < 2 * present.number and (following := next(waiting, None)) is not None:
+                    submit(following)
+                if not running:
+                    break
+                try:
+                    future = finished.get(timeout=_LOOK_S)
+                except queue.Empty:
+                    continue
                 task = running.pop(future)
                 failure = self._collect(name, future, task, receipts, timing)
                 future.release()
                 if failure is None:
                     self.progress.advance(name, task.weight)
-                    following = next(waiting, None)
-                    if following is not None:
-                        submit(following)
                 elif tried[task.number] < 2 and failure.kind not in ("StoppedError", "GateError", DamagedFile.__name__):
                     log.warning("a part failed and is tried once more", stage=name, part=task.number, kind=failure.kind)
                     submit(task)
@@ -259,3 +300,36 @@ class Runner:
             timing.tasks += 1
             receipts[task.number] = outcome.receipt
         return outcome.failure
+
+
+class _Present:
+    """How many workers tasks may be submitted for; raises StoppedError where for ``wait_seconds`` there is none."""
+
+    def __init__(self, client: distributed.Client, workers: int, wait_seconds: int) -> None:
+        self._client = client
+        self._workers = workers
+        self._wait_seconds = wait_seconds
+        self._looked = -_LOOK_S
+        self._seen = time.monotonic()
+        # A cluster that scales from zero needs tasks to start workers for.
+        self.number = workers or 1
+
+    def look(self) -> int:
+        """Look again, if the last look is some seconds ago; returns how many workers there may be."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK_S:
+            return self.number
+        self._looked = now
+        try:
+            present = len(self._client.nthreads())
+        except OSError:
+            present = 0  # the scheduler does not answer; if it is lost, every task comes back as cancelled
+        if present:
+            self._seen = now
+        elif now - self._seen > self._wait_seconds:
+            raise StoppedError(
+                f"for {self._wait_seconds} seconds (cluster.wait_seconds) there was no worker; run the same command again"
+            )
+        if not self._workers:
+            self.number = max(1, present)
+        return self.number

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from lexmill.cluster import worker_count
-from lexmill.config import Config
+from lexmill.config import Cluster, Config
 from lexmill.core.forecast import (
     MODEL_ERROR,
     Z95,
@@ -127,7 +127,7 @@ def _plan(
     part_mb = min(config.ingest.part_mb, _SAMPLE_PART_MB)
     parts = _planned(config, part_mb)
     drawn = [parts[number] for numbers in choose(parts, int(sample_mb * MB)).values() for number in numbers]
-    workers = worker_count(config.cluster)
+    workers = worker_count(_local(config))
     quarter = _measure(config, part_mb, console, drawn[::4], workers)
     whole = _measure(config, part_mb, console, drawn, workers)
     totals: dict[str, int] = {}
@@ -153,9 +153,14 @@ def _in_scratch(config: Config, part_mb: float, workers: int) -> Config:
             "workspace": scratch,
             "run": "plan",
             "ingest": config.ingest.model_copy(update={"part_mb": part_mb}),
-            "cluster": config.cluster.model_copy(update={"workers": workers}),
+            "cluster": _local(config).model_copy(update={"workers": workers}),
         }
     )
+
+
+def _local(config: Config) -> Cluster:
+    """A sample is tried on this machine, wherever the whole is to run."""
+    return config.cluster if config.cluster.kind == "local" else Cluster()
 
 
 def _planned(config: Config, part_mb: float) -> dict[int, list[Piece]]:

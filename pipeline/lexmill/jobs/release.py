@@ -18,7 +18,7 @@ from lexmill.core.deid.people import Names
 from lexmill.core.deid.residual import KINDS, find_valid_identifiers
 from lexmill.core.evidence import pages as evidence
 from lexmill.core.release import report
-from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose, mixed, named
+from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose, mixed, named, shared
 from lexmill.core.release.card import render
 from lexmill.core.release.croissant import metadata
 from lexmill.core.tokens.mixture import plan_epochs
@@ -127,7 +127,7 @@ def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
         {"path": f"text/{entry['name']}", **{name: entry[name] for name in ("sha256", "bytes", "rows")}}
         for entry in filtered["parts"]
     ]
-    mix = _mix(job, tokenized, filtered)
+    mix = written_mix(job, tokenized, filtered)
     config = job.config.model_dump(mode="json")
     about: dict[str, Any] = {
         "policy": job.config.deidentify.policy if job.config.deidentify.enabled else None,
@@ -285,7 +285,7 @@ def _pool(job: Job) -> dict[str, int]:
     return dict(sorted(tokens.items()))
 
 
-def _mix(job: Job, tokenized: Mapping[str, Any], filtered: Mapping[str, Any]) -> dict[str, Any]:
+def written_mix(job: Job, tokenized: Mapping[str, Any], filtered: Mapping[str, Any]) -> dict[str, Any]:
     """What mix.json says: what there was and what is written, copies included, by source/type."""
     pool = _pool(job)
     epochs = plan_epochs(pool, job.config.mix)
@@ -294,19 +294,19 @@ def _mix(job: Job, tokenized: Mapping[str, Any], filtered: Mapping[str, Any]) ->
         for group, sums in extra["groups"].items():
             for unit, number in sums.items():
                 written[group][unit] += number
-    total = max(1, sum(sums["tokens"] for sums in written.values()))
     return {
         "settings": job.config.mix.model_dump(mode="json"),
-        "groups": {
-            group: {
-                "pool_docs": filtered["counts"]["out"][group]["docs"],
-                "pool_tokens": tokens,
-                "epochs": round(epochs[group], 6),
-                **written[group],
-                "share": round(written[group]["tokens"] / total, 6),
+        "groups": shared(
+            {
+                group: {
+                    "pool_docs": filtered["counts"]["out"][group]["docs"],
+                    "pool_tokens": tokens,
+                    "epochs": round(epochs[group], 6),
+                    **written[group],
+                }
+                for group, tokens in pool.items()
             }
-            for group, tokens in pool.items()
-        },
+        ),
     }
 
 

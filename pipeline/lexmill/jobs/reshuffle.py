@@ -45,7 +45,9 @@ def reshuffle(config: Config, console: Console, day: datetime.date) -> dict[str,
             {"path": f"text/{entry['name']}", **{name: entry[name] for name in ("sha256", "bytes", "rows")}}
             for entry in filtered["parts"]
         ]
-        about = _merged([one.entry for one in sets])
+        mix = release.written_mix(job, tokenized, filtered)
+        tokens = {group: row["tokens"] for group, row in mix["groups"].items()}
+        about = {**_merged([one.entry for one in sets]), "mix": mix, "tokens": tokens}
         set_id = digest(about, shards, texts)[:12]
         one = ShardSet(
             {"set": set_id, **about},
@@ -91,15 +93,13 @@ def _stage_of_texts(job: Job, sets: Sequence[ShardSet]) -> dict[str, Any]:
 def _merged(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the sets say of themselves as one: the newest one's makers, and sums over all."""
     newest = {name: value for name, value in sets[-1].items() if name != "set"}
-    tokens: dict[str, int] = {}
     removed: dict[str, int] = {}
     sources: dict[str, Any] = {}
     inputs: dict[str, dict[str, Any]] = {}
     stages: dict[str, dict[str, Any]] = {}
     for one in sets:
-        for total, more in ((tokens, one["tokens"]), (removed, one.get("removed", {}))):
-            for name, number in more.items():
-                total[name] = total.get(name, 0) + number
+        for why, number in one.get("removed", {}).items():
+            removed[why] = removed.get(why, 0) + number
         sources |= one["sources"]
         for source, given in one["inputs"].items():
             old = inputs.get(source, {"files": 0, "docs": 0, "sha256": ""})
@@ -117,7 +117,6 @@ def _merged(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **newest,
         "residual": _residual(sets),
-        "tokens": tokens,
         "removed": removed,
         "sources": sources,
         "inputs": inputs,

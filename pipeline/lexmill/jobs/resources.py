@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from numba.core import entrypoints
+
 from lexmill import rules
 from lexmill.config import Config, Screen
 from lexmill.core.deid.detector import Detector
@@ -24,7 +26,7 @@ Digests = tuple[tuple[str, str], ...]
 
 @lru_cache(maxsize=2)
 def _rules(overlays: tuple[Path, ...], digests: Digests) -> RuleSet:
-    found = rules.load(overlays)
+    found = rules.load_proven(overlays)
     if tuple(sorted(found.digests.items())) != digests:
         raise StoppedError("a worker found other rules than the driver; rule files changed during the run: run it again")
     return found
@@ -38,6 +40,8 @@ def rules_for(overlays: tuple[Path, ...], digests: Mapping[str, str]) -> RuleSet
 @lru_cache(maxsize=1)
 def load_tagger() -> Tagger:
     """The installed model of names."""
+    # Before it runs anything numba loads what other packages registered with it: awkward, which gigatoken brings, takes 12 MiB.
+    entrypoints._already_initialized = True
     return Tagger(NAMES_MODEL.read_bytes())
 
 
@@ -58,7 +62,7 @@ def detector_for(
 
 def installed_detector(policy: str) -> Detector:
     """The detector of the shipped rules; raises ValueError for an unknown policy."""
-    return Detector(rules.load().deid, policy, load_tagger())
+    return Detector(rules.load_deid(), policy, load_tagger())
 
 
 @lru_cache(maxsize=2)

@@ -30,13 +30,13 @@ from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.recognizers import RecognizerKey, recognizer_key
 from lexmill.jobs.resources import detector_for, load_tagger
-from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, DOCUMENT_RAW, LEDGER
+from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, DOCUMENT_RAW, LEDGER, STAGES
 from lexmill.store import audit, files, reviews
 from lexmill.store.confined import read_confined
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.reviews import ReviewFolder
 from lexmill.store.stages import Receipt, StageFolder, Target
-from lexmill.store.workspace import STAGES, Workspace
+from lexmill.store.workspace import Workspace
 
 _KEPT, _DROPPED, _SPAN = "kept", "dropped", "span"
 _CONTEXT = 120  # characters on either side of a masked span that a reviewer is shown

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,18 @@ import structlog
 from rich.console import Console
 
 from lexmill import rules
-from lexmill.cluster import memory_limit, open_client, worker_count
+from lexmill.cluster import check_cluster, cluster_of, open_client, worker_count
 from lexmill.config import Config
 from lexmill.core.ruleset import RuleSet
 from lexmill.errors import ConfigError
 from lexmill.jobs import decontaminate, dedup, deidentify, filter, ingest, release, tokenize
 from lexmill.jobs.job import Job
-from lexmill.jobs.parts import DamagedInput, Outcome, PartTask, Runner
+from lexmill.jobs.parts import DamagedInput, Outcome, PartTask, Runner, Terms
 from lexmill.jobs.prices import load_prices
 from lexmill.jobs.progress import Progress
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from lexmill.jobs.resources import classifier_key, load_tokenizer, screen_keys
+from lexmill.jobs.workers import Common, check_workers, refusal, write_common
 from lexmill.store import benchmarks, files, lock
 from lexmill.store.stages import discard_damaged
 from lexmill.store.workspace import RELEASE, Workspace
@@ -65,15 +66,19 @@ class Finished:
 class _Cluster:
     """A client that is opened when it is first asked for."""
 
-    def __init__(self, config: Config, workspace: Workspace, stack: ExitStack) -> None:
-        self._config = config
+    def __init__(self, config: Config, workspace: Workspace, stack: ExitStack, common: Common | None) -> None:
+        self._cluster = cluster_of(config)
         self._workspace = workspace
         self._stack = stack
+        self._common = common
 
     @cached_property
     def client(self) -> distributed.Client:
-        client = self._stack.enter_context(open_client(self._config.cluster, self._workspace.scratch))
-        log.info("cluster started", workers=worker_count(self._config.cluster), dashboard=client.dashboard_link)
+        client = self._stack.enter_context(open_client(self._cluster, self._workspace.scratch))
+        if self._common is not None:
+            check_workers(client, self._cluster, self._common)
+        workers = worker_count(self._cluster) if self._cluster.kind != "address" else len(client.nthreads())
+        log.info("cluster started", workers=workers, dashboard=client.dashboard_link)
         return client
 
 
@@ -95,7 +100,7 @@ def check_settings(config: Config, rule_set: RuleSet) -> None:
     ]
     for check in (
         lambda: load_tokenizer(config),
-        lambda: memory_limit(config.cluster),
+        lambda: check_cluster(cluster_of(config)),
         lambda: classifier_key(config),
         lambda: screen_keys(config),
         lambda: load_prices(Path(config.resolve(config.report.prices))) if config.report.prices else None,
@@ -123,9 +128,14 @@ def open_job(config: Config, console: Console) -> Iterator[Job]:
         for folder in (workspace.root / "runs", workspace.run_folder, workspace.root / "lineage"):
             files.make_private(folder)
         stack.enter_context(structlog.contextvars.bound_contextvars(run=config.run))
-        cluster = _Cluster(config, workspace, stack)
-        workers = worker_count(config.cluster)
-        runner = Runner(lambda: cluster.client, workers, version("lexmill"), Progress(console), log_part, mine.check, stack.close)
+        settings = config.cluster
+        common = write_common(config, rule_set, workspace.scratch) if settings.kind != "local" else None
+        cluster = _Cluster(config, workspace, stack, common)
+        workers = settings.workers if settings.kind == "address" else worker_count(settings)
+        terms = Terms(settings.part_seconds, settings.wait_seconds, partial(refusal, common) if common else None)
+        runner = Runner(
+            lambda: cluster.client, workers, version("lexmill"), Progress(console), log_part, mine.check, stack.close, terms
+        )
         yield Job(config, rule_set, workspace, runner)
 
 
@@ -232,6 +242,6 @@ def _record(job: Job, started: float, before: Usage) -> dict[str, Any]:
         "host": socket.gethostname(),
         "python": platform.python_version(),
         "lexmill": runner.version,
-        "workers": runner.workers,
+        "workers": runner.most_workers,
         "stages": {name: asdict(timing) for name, timing in runner.timings.items()},
     }

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexmill.core.batch import Ledger, n_bytes
-from lexmill.core.release.body import SHARD_COUNTS, named
-from lexmill.core.release.removal import count, tokens_by_document, without
+from lexmill.core.release.body import SHARD_COUNTS, named, shared
+from lexmill.core.release.removal import count, spent_by_document, without
 from lexmill.core.tokens.ids import low63
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
@@ -126,7 +126,7 @@ def rebuild(target: Target, path: Path, entry: Mapping[str, Any], doc_ids: list[
         )
     table = files.read_table(path, str(entry["sha256"]), TOKENS)
     short = np.array([low63(doc_id) for doc_id in doc_ids], np.int64)
-    spent = tokens_by_document(table, short)
+    spent = spent_by_document(table, short)
     left = without(table, short, entry["seq_len"], pad_id)
     before, after = count(table), count(left)
     counts = {name: int(entry[name]) - before[name] + after[name] for name in SHARD_COUNTS}
@@ -142,15 +142,12 @@ def _renewed(
     made: Mapping[tuple[int, str, int], tuple[Path, Mapping[str, Any], Mapping[str, Any]]],
     reasons: Mapping[str, str],
 ) -> ShardSet:
-    group_of: dict[int, str] = {}
-    spent: dict[str, int] = {}
+    gone_docs: dict[int, list[Any]] = {}  # source, type, characters, bytes
+    groups = {group: dict(row) for group, row in one.entry["mix"]["groups"].items()}
     removed = dict(one.entry.get("removed", {}))
     kinds: dict[str, tuple[list[Path], list[dict[str, Any]]]] = {}
     for number in gone:
-        group_of |= {
-            low63(doc_id): f"{source}/{doc_type}"
-            for doc_id, (source, doc_type, *_) in made[at, "texts", number][2]["gone"].items()
-        }
+        gone_docs |= {low63(doc_id): about for doc_id, about in made[at, "texts", number][2]["gone"].items()}
         for doc_id in gone[number]:
             removed[reasons[doc_id]] = removed.get(reasons[doc_id], 0) + 1
     first = one.shards[0].entry["seq_len"] if one.shards else None
@@ -164,13 +161,13 @@ def _renewed(
                 path, part, extra = made[at, kind, number]
                 entry |= {name: part[name] for name in ("sha256", "bytes", "rows")} | extra.get("counts", {})
                 if kind == "shards" and entry["seq_len"] == first:
-                    for short, tokens in extra["spent"].items():
-                        group = group_of[int(short)]
-                        spent[group] = spent.get(group, 0) + tokens
+                    for short, (copies, tokens) in extra["spent"].items():
+                        _take_out(groups, gone_docs[int(short)], copies, tokens)
             paths.append(path)
             entries.append(entry)
     about = {name: value for name, value in one.entry.items() if name != "set"}
-    about["tokens"] = {group: number - spent.get(group, 0) for group, number in about["tokens"].items()}
+    about["mix"] = {**about["mix"], "groups": shared(groups)}
+    about["tokens"] = {group: row["tokens"] for group, row in groups.items()}
     about["removed"] = dict(sorted(removed.items()))
     shards, texts = kinds["shards"], kinds["texts"]
     set_id = digest(about, shards[1], texts[1])[:12]
@@ -181,6 +178,17 @@ def _renewed(
             for paths, entries in (shards, texts)
         ),
     )
+
+
+def _take_out(groups: Mapping[str, dict[str, Any]], gone: Sequence[Any], copies: int, tokens: int) -> None:
+    """Take a document, written ``copies`` times with ``tokens`` in all, out of what the mixture says of its group."""
+    source, doc_type, n_chars, size = gone
+    row = groups[f"{source}/{doc_type}"]
+    for unit, number in (("docs", 1), ("chars", n_chars), ("bytes", size)):
+        row[unit] -= copies * number
+    row["tokens"] -= tokens
+    row["pool_docs"] -= 1
+    row["pool_tokens"] -= tokens // copies
 
 
 def _unnamed(path: str) -> str:

@@ -4,12 +4,13 @@ from rich.console import Group
 from rich.table import Table
 
 from lexmill.report.balance import totals
+from lexmill.schema import STAGES
 from lexmill.store import files, lock
 from lexmill.store.files import DamagedFile
 from lexmill.store.history import History
 from lexmill.store.releases import Releases
 from lexmill.store.stages import StageFolder
-from lexmill.store.workspace import RELEASE, STAGES, Workspace
+from lexmill.store.workspace import RELEASE, Workspace
 
 
 def stages(workspace: Workspace) -> list[tuple[str, ...]]:
@@ -39,9 +40,11 @@ def _finished(name: str, folder: StageFolder) -> tuple[str, ...]:
         return (name, "manifest damaged: run again", "", "", "", "")
     if manifest is None:
         return (name, "none", "", "", "", "")
+    gone = sum(not folder.part(number).exists() for number in range(len(manifest["parts"])))
+    state = f"{gone} parts deleted" if gone else "finished"
     counts = manifest["counts"]
     numbers = [totals(counts, kind)["docs"] for kind in ("out", "drop", "quarantine")]
-    return (name, "finished", str(len(manifest["parts"])), *(f"{number:,}" for number in numbers))
+    return (name, state, str(len(manifest["parts"])), *(f"{number:,}" for number in numbers))
 
 
 def newest_night(workspace: Workspace) -> Workspace:

@@ -7,8 +7,9 @@ import pyarrow.compute as pc
 
 from lexmill.core.structure import casenumber
 from lexmill.errors import InputError
+from lexmill.schema import STAGES
 from lexmill.store import files
-from lexmill.store.workspace import STAGES, Workspace
+from lexmill.store.workspace import Workspace
 
 
 def resolve(workspace: Workspace, wanted: str) -> list[dict[str, Any]]:

@@ -60,6 +60,11 @@ def _of_manifest(folder: Path, body: Mapping[str, Any]) -> list[str]:
         faults.append(f"{MANIFEST}: its totals are not those of its sets and files")
     if body["parent"] and Releases(folder.parent).find(body["parent"]) is None:
         faults.append(f"{MANIFEST}: the parent {body['parent']} is not beside it")
+    faults += [
+        f"{MANIFEST}: the tokens of its sources are not those of its shards in tokens/{window['seq_len'] or UNPACKED}"
+        for window in body["windows"]
+        if sum(body["tokens"].values()) != window["tokens"] - window["headings"]
+    ]
     for one in body["sets"]:
         for stage in _BALANCED:
             if stage in one["stages"]:

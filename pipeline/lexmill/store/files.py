@@ -216,15 +216,15 @@ def write_table(path: Path, table: pa.Table, row_group_size: int = 4096) -> tupl
     return out.sha256, out.size
 
 
-def read_table(path: Path, sha256: str, schema: pa.Schema) -> pa.Table:
-    """Read a Parquet file whose digest and schema must be the ones given; raises DamagedFile otherwise."""
+def read_table(path: Path, sha256: str, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a Parquet file, or some columns of it, whose digest and schema must be those given; raises DamagedFile otherwise."""
     data = path.read_bytes()
     if hashlib.sha256(data).hexdigest() != sha256:
         raise DamagedFile(f"{path.parent.name}/{path.name} is damaged (its sha256 is not the recorded one)")
-    table = pq.read_table(pa.BufferReader(data), use_threads=False)
-    if not table.schema.equals(schema):
-        raise DamagedFile(f"{path.parent.name}/{path.name} has another schema than this version of lexmill writes")
-    return table
+    with pq.ParquetFile(pa.BufferReader(data)) as file:
+        if not file.schema_arrow.equals(schema):
+            raise DamagedFile(f"{path.parent.name}/{path.name} has another schema than this version of lexmill writes")
+        return file.read(columns=None if columns is None else list(columns), use_threads=False)
 
 
 def copy(source: Path, target: Path) -> None:

@@ -108,6 +108,13 @@ def code_digest(module: str) -> str:
     return digest(seen, _with_requirements(names))
 
 
+@cache
+def package_digest() -> str:
+    """Digest of every file of this package, code and models; rules have digests of their own."""
+    files = sorted(path for path in _PACKAGE.rglob("*") if path.is_file() and not {"__pycache__", "_rules"} & set(path.parts))
+    return digest([(str(path.relative_to(_PACKAGE)), file_digest(path)) for path in files])
+
+
 def user_code_digest(names: Sequence[str]) -> str:
     """Digest of ``module:Class`` names, of the source of their modules and of what these import, at any depth.
 

@@ -105,6 +105,11 @@ class View:
     fingerprint: str
     lines: tuple[str, str] | None = None  # the frozen table of recurring lines: file, sha256
 
+    @property
+    def ordinals(self) -> tuple[int, int]:
+        """The half-open range of its documents' ordinals as the run that is compared to them counts: negative ones."""
+        return min(low for _, low, _ in self.parts) - self.limit, max(high for *_, high in self.parts) - self.limit
+
     def probe(self, band: int, hashes: Array) -> Entries:
         """The entries of ``band`` whose hash is one of ``hashes`` (uint64, sorted, distinct), in no order."""
         found = [

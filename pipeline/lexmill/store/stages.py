@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -113,6 +113,11 @@ class StageFolder:
         """The part's data file."""
         return self.path / part_name(number)
 
+    def parts(self) -> list[Path]:
+        """The data files of the stage, in order; none where it does not exist."""
+        manifest = self.manifest()
+        return [self.path / entry["name"] for entry in (manifest["parts"] if manifest else [])]
+
     def ledger(self, number: int) -> Path:
         """The part's ledger."""
         return self.path / "ledger" / part_name(number)
@@ -145,9 +150,9 @@ class StageFolder:
         found = files.read_shaped(self.path / "manifest.json", _MANIFEST)
         return None if found is None else dict(found)
 
-    def read(self, entry: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
-        """The table of one part as its manifest entry says it must be; raises DamagedFile."""
-        return files.read_table(self.path / str(entry["name"]), str(entry["sha256"]), schema)
+    def read(self, entry: Mapping[str, Any], schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
+        """The table of one part, or some columns of it, as its manifest entry says it must be; raises DamagedFile."""
+        return files.read_table(self.path / str(entry["name"]), str(entry["sha256"]), schema, columns)
 
     def ledgers(self) -> pa.Table:
         """All ledger rows of the finished stage, in part order."""
@@ -256,26 +261,11 @@ class Target:
         add_counts(counts, count_ledger(batch.ledger))
         if faults := imbalance(counts):
             raise GateError(f"{self.folder.path.name} part {self.number} does not balance: " + "; ".join(faults))
-        ledger_sha256, ledger_size = files.write_table(self.folder.ledger(self.number), batch.ledger)
+        ledger = self._write_ledger(batch.ledger)
         sha256, size = files.write_table(self.folder.part(self.number), batch.kept)
         tallies = {**rule_tallies(batch.ledger), **{name: batch.counts[name] for name in sorted(batch.counts)}}
-        return self._finish(
-            Receipt(
-                number=self.number,
-                key=self.key,
-                fingerprint=fingerprint or self.fingerprint or self.key,
-                sha256=sha256,
-                size=size,
-                rows=batch.kept.num_rows,
-                ledger_sha256=ledger_sha256,
-                ledger_size=ledger_size,
-                ledger_rows=batch.ledger.num_rows,
-                counts=counts,
-                tallies=tallies,
-                extra=dict(extra or {}),
-                sketches=dict(batch.sketches),
-            )
-        )
+        data = _File(sha256, size, batch.kept.num_rows)
+        return self._finish(data, ledger, counts, tallies, extra, fingerprint or "", batch.sketches)
 
     def forward(self, source: StageFolder) -> Receipt:
         """This part is that of ``source`` as it stands: nothing of it left."""
@@ -283,23 +273,9 @@ class Target:
         if came is None:
             raise DamagedFile(f"{source.path.name}/{part_name(self.number)} is damaged or gone")
         files.copy(source.part(self.number), self.folder.part(self.number))
-        ledger_sha256, ledger_size = files.write_table(self.folder.ledger(self.number), LEDGER.empty_table())
         out = came.counts.get("out", {})
-        return self._finish(
-            Receipt(
-                number=self.number,
-                key=self.key,
-                fingerprint=self.fingerprint or self.key,
-                sha256=came.sha256,
-                size=came.size,
-                rows=came.rows,
-                ledger_sha256=ledger_sha256,
-                ledger_size=ledger_size,
-                ledger_rows=0,
-                counts={"in": out, "out": out},
-                tallies={},
-            )
-        )
+        ledger = self._write_ledger(LEDGER.empty_table())
+        return self._finish(_File(came.sha256, came.size, came.rows), ledger, {"in": out, "out": out})
 
     def write_work(
         self,
@@ -337,29 +313,48 @@ class Target:
         ):
             yield rows.counting(writer), done
         left = None if ledger is None else pa.concat_tables([LEDGER.empty_table(), *ledger])
-        ledger_sha256, ledger_size = (None, 0) if left is None else files.write_table(self.folder.ledger(self.number), left)
-        done.append(
-            self._finish(
-                Receipt(
-                    number=self.number,
-                    key=self.key,
-                    fingerprint=self.fingerprint or self.key,
-                    sha256=out.sha256,
-                    size=out.size,
-                    rows=rows.number,
-                    ledger_sha256=ledger_sha256,
-                    ledger_size=ledger_size,
-                    ledger_rows=0 if left is None else left.num_rows,
-                    counts=counts or {},
-                    tallies={**(rule_tallies(left) if left is not None else {}), **(tallies or {})},
-                    extra=dict(extra or {}),
-                )
-            )
-        )
+        more = {**(rule_tallies(left) if left is not None else {}), **(tallies or {})}
+        written = self._write_ledger(left) if left is not None else _File(None, 0, 0)
+        done.append(self._finish(_File(out.sha256, out.size, rows.number), written, counts or {}, more, extra))
 
-    def _finish(self, receipt: Receipt) -> Receipt:
+    def _write_ledger(self, ledger: pa.Table) -> "_File":
+        return _File(*files.write_table(self.folder.ledger(self.number), ledger), ledger.num_rows)
+
+    def _finish(
+        self,
+        data: "_File",
+        ledger: "_File",
+        counts: Counts,
+        tallies: Mapping[str, int] | None = None,
+        extra: Mapping[str, Any] | None = None,
+        fingerprint: str = "",
+        sketches: Mapping[str, str] | None = None,
+    ) -> Receipt:
+        receipt = Receipt(
+            number=self.number,
+            key=self.key,
+            fingerprint=fingerprint or self.fingerprint or self.key,
+            sha256=data.sha256 or "",
+            size=data.size,
+            rows=data.rows,
+            ledger_sha256=ledger.sha256,
+            ledger_size=ledger.size,
+            ledger_rows=ledger.rows,
+            counts=counts,
+            tallies=dict(tallies or {}),
+            extra=dict(extra or {}),
+            sketches=dict(sketches or {}),
+        )
         files.write_json(self.folder.receipt_path(self.number), receipt.__dict__)
         return receipt
+
+
+class _File(NamedTuple):
+    """A file that a task wrote; without a digest there is none."""
+
+    sha256: str | None
+    size: int
+    rows: int
 
 
 class _RowCount:

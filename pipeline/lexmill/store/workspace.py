@@ -6,7 +6,6 @@ from pathlib import Path
 from lexmill.store.stages import StageFolder
 
 # A document's way; what follows them publishes.
-STAGES = ("ingest", "dedup", "decontaminate", "deidentify", "filter", "tokenize")
 RELEASE = "release"
 
 

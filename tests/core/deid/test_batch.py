@@ -84,7 +84,7 @@ def test_title_metadata_and_segments_follow_the_text(strict: Detector) -> None:
 
 
 def test_a_name_that_is_left_quarantines_the_document(strict: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residual, "has_name", lambda names, texts: bool(names and texts))
+    monkeypatch.setattr(residual, "has_name", lambda names, texts, _: bool(names and texts))
     batch = deidentify(table(ROWS[0], ROWS[1]), strict, None)
     assert batch.kept["doc_id"].to_pylist() == [ROWS[1]["doc_id"]]
     row = batch.ledger.to_pylist()[0]
@@ -129,3 +129,21 @@ def test_any_failure_quarantines_that_document_only(strict: Detector, monkeypatc
     quarantined = [row for row in done.ledger.to_pylist() if row["action"] == "quarantine"]
     assert [(row["doc_id"], row["rule"]) for row in quarantined] == [(ROWS[1]["doc_id"], "deid.failed")]
     assert done.kept.num_rows == len(ROWS) - 1
+
+
+def test_whom_the_party_block_names_is_masked_everywhere(strict: Detector) -> None:
+    text = "原告主明，住某市。\n委托代理人宰有，某某律师事务所律师。\n事实：主明与宰有先后到场。"
+    block = text.index("事实")
+    segments = [
+        {"kind": "当事人", "start": 0, "end": block, "confidence": 1.0, "path": ""},
+        {"kind": "事实", "start": block, "end": len(text), "confidence": 1.0, "path": ""},
+    ]
+    told = deidentify(table(document(1, text, segments=segments)), strict, None).kept["text"].to_pylist()[0]
+    assert "主明" not in told
+    assert "宰有" not in told
+
+
+def test_a_procuratorate_and_an_authority_of_the_party_block_stay(strict: Detector) -> None:
+    text = "公诉机关西湖区人民检察院。\n被告西湖区民政局，住所地某市。\n"
+    segments = [{"kind": "当事人", "start": 0, "end": len(text), "confidence": 1.0, "path": ""}]
+    assert deidentify(table(document(1, text, segments=segments)), strict, None).kept["text"].to_pylist() == [text]

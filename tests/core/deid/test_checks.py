@@ -20,6 +20,11 @@ from lexmill.core.deid.checks import CHECKS
         ("imei", "490154203237518"),
         ("lawyer_licence", "13301209910000001"),
         ("ipv4", "192.0.2.17"),
+        ("ipv6", "2001:db8::1"),
+        ("ipv6", "fe80:0:0:0:0:0:0:1"),
+        ("hkid", "A1234563"),
+        ("hkid", "Z0000001"),
+        ("hkid", "AB0000009"),
     ],
 )
 def test_right_values(check: str, value: str) -> None:
@@ -41,6 +46,10 @@ def test_right_values(check: str, value: str) -> None:
         ("lawyer_licence", "13301197810000001"),  # before 1979
         ("ipv4", "192.0.2.256"),
         ("ipv4", "1.2.3"),
+        ("ipv6", "2001:db8::1::2"),
+        ("ipv6", "::1"),  # every machine's own
+        ("hkid", "A1234564"),
+        ("hkid", "1234563"),
     ],
 )
 def test_wrong_values(check: str, value: str) -> None:
@@ -48,7 +57,8 @@ def test_wrong_values(check: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "value"), [("id_card", "110105208801012366"), ("vin", "1M8GDM9AXKP042788"), ("luhn", "6222000011112223")]
+    ("check", "value"),
+    [("id_card", "110105208801012366"), ("vin", "1M8GDM9AXKP042788"), ("luhn", "6222000011112223"), ("hkid", "A1234563")],
 )
 def test_each_changed_digit_is_noticed(check: str, value: str) -> None:
     for place, digit in enumerate(value):

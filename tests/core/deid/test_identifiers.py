@@ -22,6 +22,9 @@ FOUND = [
     ("EMAIL", "邮箱⟦nobody@example.com⟧。"),
     ("WECHAT", "微信号⟦wx_nobody_01⟧"),
     ("LAWYER_LICENCE", "执业证号⟦13301209910000001⟧"),
+    ("IP", "登录地址⟦2001:db8:0:17::1⟧。"),
+    ("PERMIT", "持⟦Z000000(1)⟧入境"),
+    ("PERMIT", "香港身份证⟦Ｚ０００００0（4）⟧"),  # wrong check character beside a cue
     ("TITLE_DEED", "浙（2018）杭州市不动产权第⟦0000123⟧号"),
 ]
 NUMBERS = [

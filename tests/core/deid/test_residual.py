@@ -21,6 +21,14 @@ FOUND = [
     ("其代码91350100M000100Y43。", "USCC", "91350100M000100Y43"),
     ("代码９１３５０１００Ｍ０００１００Ｙ４３，", "USCC", "９１３５０１００Ｍ０００１００Ｙ４３"),
 ]
+FOUND += [
+    ("车架号1M8GDM9AXKP042788。", "VIN", "1M8GDM9AXKP042788"),
+    ("车１Ｍ８ＧＤＭ９ＡＸＫＰ０４２７８８，", "VIN", "１Ｍ８ＧＤＭ９ＡＸＫＰ０４２７８８"),
+    ("手机串号：490154203237518，", "IMEI", "490154203237518"),
+    ("IMEI 49-015420-323751-8。", "IMEI", "49-015420-323751-8"),
+    ("持Z000000(1)来港", "PERMIT", "Z000000(1)"),
+    ("AB000000（9）", "PERMIT", "AB000000（9）"),
+]
 PARTED = [" ", "\u00a0", "\u2009", "\u3000", "\u200b", "-", "\u2011", ".", "·", "•", ") (", "\n", "\r\n", "   "]
 SCRIPTS = [
     "０１２３４５６７８９",
@@ -55,6 +63,13 @@ NONE = [
     "×××",
     "91350100M000100Y44",
     "A91350100M000100Y43",
+    "1M8GDM9A0KP042788",  # wrong check character
+    "A1M8GDM9AXKP042788",
+    "11111111111111111",  # no letter
+    "编号490154203237518",  # an IMEI only behind its name
+    "串号490154203237519",
+    "Z000000(2)",
+    "附件A123456(1)",
 ]
 
 
@@ -87,5 +102,11 @@ def test_nothing_found(text: str) -> None:
 
 
 def test_names_of_three_characters_and_more() -> None:
-    assert has_name(["章若岚"], ["甲", "见章若岚"])
-    assert not has_name(["李四", "章若岚"], ["李四到庭"])
+    assert has_name(["章若岚"], ["甲", "见章若岚"], lambda *_: False)
+    assert not has_name(["李四", "章若岚"], ["李四到庭"], lambda *_: False)
+
+
+def test_names_of_two_characters_where_the_model_reads_them(strict: Detector) -> None:
+    assert has_name(["李敏"], ["原告李敏诉称，被告欠款未还。"], strict.is_read_as_name)
+    assert not has_name(["高明"], ["佛山市高明区人民法院"], strict.is_read_as_name)
+    assert not has_name(["文明"], ["建设精神文明的城市。"], strict.is_read_as_name)

@@ -82,8 +82,10 @@ def one_set(name: str, reviewed: dict[str, Any] | None = None, screens: list[dic
     }
     for stage in stages.values():
         stage["fingerprint"] = "0"
+    stages["tokenize"] = {"counts": {"in": kept, "out": kept}, "tallies": {}, "fingerprint": "0"}
     groups = {
         group: {"pool_docs": docs, "pool_tokens": tokens, "epochs": 1.0, "docs": docs, "tokens": tokens, "share": 0.5}
+        | {"chars": kept[group]["chars"], "bytes": kept[group]["bytes"]}
         for group, docs, tokens in (("a/qa", 80, 600), ("b/judgment", 40, 2400))
     }
     return {

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lexmill.core.release.removal import count, tokens_by_document, without
+from lexmill.core.release.removal import count, spent_by_document, without
 from lexmill.schema import TOKENS
 
 PAD = 0
@@ -27,7 +27,7 @@ def shard(rows: list[list[tuple[int, int, list[int]]]], seq_len: int | None) -> 
             ("head_lens", [int(start > 0) for _, start, _ in pieces]),
             ("char_starts", [start for _, start, _ in pieces]),
             ("char_ends", [start + len(piece) for _, start, piece in pieces]),
-            ("repeats", [0] * len(pieces)),
+            ("repeats", [int(start > 0) for _, start, _ in pieces]),
             ("sources", ["s"] * len(pieces)),
             ("doc_types", ["qa"] * len(pieces)),
         ):
@@ -78,11 +78,13 @@ def test_the_others_keep_every_token_in_order(seed: int, seq_len: int | None) ->
     if seq_len:
         assert {len(row) for row in left["input_ids"].to_pylist()} == {seq_len}
     before, after = count(table), count(left)
-    assert after["documents"] == before["documents"] - len(gone)
-    spent = tokens_by_document(table, np.array(gone, np.int64))
+    spent = spent_by_document(table, np.array(gone, np.int64))
     assert sorted(spent) == sorted(gone)
+    assert after["documents"] == before["documents"] - sum(number for number, _ in spent.values())
     headings = before["headings"] - after["headings"]
-    assert before["tokens"] - after["tokens"] == sum(spent.values()) + headings
+    assert before["tokens"] - after["tokens"] == sum(tokens for _, tokens in spent.values()) + headings
+    written = {(doc, repeat) for row in table.to_pylist() for doc, repeat in zip(row["doc_ids"], row["repeats"], strict=True)}
+    assert {doc: number for doc, (number, _) in spent.items()} == {doc: sum(one == doc for one, _ in written) for doc in gone}
 
 
 def test_nothing_to_remove_changes_nothing_and_all_leaves_nothing() -> None:

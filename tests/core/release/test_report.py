@@ -87,8 +87,8 @@ def test_numbers_are_those_of_the_manifest() -> None:
     # 4,800 bytes of questions are 1,200 tokens, 21,600 of judgments 4,800; before that these ratios estimate.
     assert found["steps"][-1]["tokens_out"] == 6000
     qa, judgment = found["groups"]
-    assert qa["docs"] == [200, 200, 180, 180, 180, 160]
-    assert qa["tokens"] == [1500, 1500, 1350, 1350, 1350, 1200, 1200]
+    assert qa["docs"] == [200, 200, 180, 180, 180, 160, 160]
+    assert qa["tokens"] == [1500, 1500, 1350, 1350, 1350, 1200, 1200, 1200]
     assert judgment["left"]["docs"] == 0.8
     assert [(row["rule"], row["rows"]) for row in found["rules"]][:2] == [("dedup.exact", 40), ("quality.qa.short", 20)]
     assert found["clusters"] == [("2", 36), ("3–4", 2)]
@@ -146,7 +146,7 @@ def test_what_changed_since_the_parent_is_told() -> None:
     after["rules"] = {"quality": "r2"}
     found = facts(body({**after, "set": "s3"}), parent)
     assert found["changed"]["sets_removed"] == ["s1", "s2"]
-    assert found["changed"]["causes"] == {"rules": ["quality"]}
+    assert found["changed"]["causes"] == {"rules": ["quality"], "inputs": ["a", "b"]}
     assert any("词元比上一版本少 50.0%" in one.text for one in found["warnings"])
     text = page(found)
     assert "240 → 120" in text

@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 from numba import njit, uint8, uint32
 
-from lexmill.core.dedup.utf8 import Utf8, buffers, decode
+from lexmill.core.dedup.utf8 import Utf8, buffers, decode_2, decode_3, decode_4, longest
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 _MASK: Final = ord("某")
 _STAR: Final = ord("*")
@@ -66,18 +68,45 @@ def _is_ordinal(point: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def squeeze(points: Any, n: int) -> int:
-    """Take blanks out and fold full-width ASCII, in place; the new length."""
-    kept = 0
-    for i in range(n):
-        point = points[i]
+def _squeezed(data: Any, start: int, end: int, points: Any) -> tuple[int, int, int, bool]:
+    """Write the code points of UTF-8 without blanks, full-width ASCII folded.
+
+    Returns how many there are, how many the text has, how many of these are U+FFFD, and whether one may belong to a mask.
+    """
+    n = chars = lost = 0
+    marked = False
+    i = start
+    while i < end:
+        lead = uint32(data[i])
+        chars += 1
+        if 0xE4 <= lead <= 0xE9:  # U+4000 to U+9FFF: most of a text, and never blank or full-width
+            point = decode_3(data, i)
+            points[n] = point
+            n += 1
+            i += 3
+            marked |= point == _MASK
+            continue
+        if lead < 0x80:
+            point = lead
+            i += 1
+        elif lead < 0xE0:
+            point = decode_2(data, i)
+            i += 2
+        elif lead < 0xF0:
+            point = decode_3(data, i)
+            i += 3
+            lost += point == 0xFFFD
+        else:
+            point = decode_4(data, i)
+            i += 4
         if _is_blank(point):
             continue
         if 0xFF01 <= point <= 0xFF5E:
             point -= uint32(0xFEE0)
-        points[kept] = point
-        kept += 1
-    return kept
+        marked |= _is_mark(point)
+        points[n] = point
+        n += 1
+    return n, chars, lost, marked
 
 
 @njit(cache=True, nogil=True)
@@ -135,23 +164,33 @@ def fold_masks(points: Any, n: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _encode(points: Any, n: int, out: Any, start: int) -> int:
+def copy_points(data: Any, start: int, end: int, points: Any) -> tuple[int, int, int]:
+    """Write the comparison copy of ``data[start:end]`` to ``points`` (uint32, at least as long as the text has bytes).
+
+    Returns the number of the copy's characters, how many the text has, and how many of these are U+FFFD.
+    """
+    n, chars, lost, marked = _squeezed(data, start, end, points)
+    return fold_masks(points, n) if marked else n, chars, lost
+
+
+@njit(cache=True, nogil=True)
+def encode(points: Any, n: int, out: Any, start: int) -> int:
     """Write ``points[:n]`` as UTF-8 to ``out`` from ``start`` on; the end."""
     at = start
     for i in range(n):
         point = points[i]
-        if point < 0x80:
+        if 0x800 <= point < 0x10000:
+            out[at] = uint8(0xE0 | point >> uint32(12))
+            out[at + 1] = uint8(0x80 | point >> uint32(6) & uint32(0x3F))
+            out[at + 2] = uint8(0x80 | point & uint32(0x3F))
+            at += 3
+        elif point < 0x80:
             out[at] = uint8(point)
             at += 1
         elif point < 0x800:
             out[at] = uint8(0xC0 | point >> uint32(6))
             out[at + 1] = uint8(0x80 | point & uint32(0x3F))
             at += 2
-        elif point < 0x10000:
-            out[at] = uint8(0xE0 | point >> uint32(12))
-            out[at + 1] = uint8(0x80 | point >> uint32(6) & uint32(0x3F))
-            out[at + 2] = uint8(0x80 | point & uint32(0x3F))
-            at += 3
         else:
             out[at] = uint8(0xF0 | point >> uint32(18))
             out[at + 1] = uint8(0x80 | point >> uint32(12) & uint32(0x3F))
@@ -163,14 +202,17 @@ def _encode(points: Any, n: int, out: Any, start: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _copy(data: Any, offsets: Any, out: Any, ends: Any) -> None:
-    longest = 0
-    for d in range(offsets.size - 1):
-        longest = max(longest, offsets[d + 1] - offsets[d])
-    points = np.empty(longest, np.uint32)
+    points = np.empty(longest(offsets), np.uint32)
     ends[0] = 0
     for d in range(offsets.size - 1):
-        n = squeeze(points, decode(data, offsets[d], offsets[d + 1], points))
-        ends[d + 1] = _encode(points, fold_masks(points, n), out, ends[d])
+        ends[d + 1] = encode(points, copy_points(data, offsets[d], offsets[d + 1], points)[0], out, ends[d])
+
+
+def room_for_copies(texts: Utf8) -> tuple[Array, Array]:
+    """Where ``encode`` writes the comparison copies of ``texts`` one behind the other: their bytes and their offsets."""
+    # A mask of one byte becomes 某, of three, but only beside a character that is no mark: at most (3 + 1) / 2 bytes for one.
+    n = texts.offsets.size - 1
+    return np.empty(2 * int(texts.offsets[-1] - texts.offsets[0]) + 2 * n, np.uint8), np.empty(n + 1, np.int64)
 
 
 def comparison_copies(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -179,11 +221,9 @@ def comparison_copies(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     White space and what prints nothing is out; full-width ASCII is half-width (，：（ too); a mask (某某, ××, **, XX, 某1, 某甲)
     is one 某; digits and everything else stay. Copying a copy changes nothing.
     """
-    data, offsets = buffers(texts)
-    # A mask of one byte becomes 某, of three, but only beside a character that is no mark: at most (3 + 1) / 2 bytes for one.
-    out = np.empty(2 * int(offsets[-1] - offsets[0]) + 2 * len(texts), np.uint8)
-    ends = np.empty(len(texts) + 1, np.int64)
-    _copy(data, offsets, out, ends)
+    given = buffers(texts)
+    out, ends = room_for_copies(given)
+    _copy(given.data, given.offsets, out, ends)
     return Utf8(out[: ends[-1]], ends).array()
 
 

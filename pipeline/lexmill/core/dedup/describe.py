@@ -2,13 +2,14 @@
 
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 
-from lexmill.core.dedup.compare import comparison_copies
+from lexmill.core.dedup.compare import comparison_copies, copy_points, encode, room_for_copies
 from lexmill.core.dedup.identity import (
     HEADING,
     NO_CASE,
@@ -26,9 +27,12 @@ from lexmill.core.dedup.identity import (
     version,
 )
 from lexmill.core.dedup.rules import DedupRules
-from lexmill.core.dedup.signature import pack, signatures
-from lexmill.core.dedup.utf8 import Utf8, buffers, count_replacements
+from lexmill.core.dedup.signature import NUM_PERM, pack, permutations, sign_points
+from lexmill.core.dedup.utf8 import Utf8, buffers, longest
 from lexmill.schema import DOC_TYPES, SIGNATURE
+
+# The columns of DOCUMENT_RAW that are looked at.
+READ: Final = ("doc_id", "doc_type", "text", "meta", "segments")
 
 
 def exact_digests(copies: Utf8) -> pa.Array:
@@ -39,21 +43,41 @@ def exact_digests(copies: Utf8) -> pa.Array:
     return pa.array(digests, pa.binary(16))
 
 
+@njit(cache=True, nogil=True)
+def _describe(data: Any, offsets: Any, a: Any, b: Any, out: Any, ends: Any, counts: Any, signed: Any) -> None:
+    most = longest(offsets)
+    points, hashes, mixed = np.empty(most, np.uint32), np.empty(most, np.uint64), np.empty(most, np.uint32)
+    ends[0] = 0
+    for d in range(offsets.size - 1):
+        n, counts[1, d], counts[2, d] = copy_points(data, offsets[d], offsets[d + 1], points)
+        counts[0, d], ends[d + 1] = n, encode(points, n, out, ends[d])
+        sign_points(points, n, a, b, hashes, mixed, signed[d])
+
+
+def _copy_and_sign(texts: Utf8) -> tuple[Utf8, dict[str, Any]]:
+    """The comparison copies of ``texts``, and the columns that come from the characters alone: each is read once."""
+    n = texts.offsets.size - 1
+    out, ends = room_for_copies(texts)
+    counts, signed = np.empty((3, n), np.int32), np.empty((n, NUM_PERM), np.uint32)
+    _describe(*texts, *permutations(), out, ends, counts, signed)
+    n_chars, n_text, n_fffd = counts
+    return Utf8(out, ends), {"n_chars": n_chars, "n_text": n_text, "n_fffd": n_fffd, "signature": pack(signed)}
+
+
 def describe(table: pa.Table, rules: DedupRules) -> pa.Table:
-    """The SIGNATURE rows of a DOCUMENT_RAW table, in its order; ``date`` is that of the statute's version or of the judgment."""
-    texts = buffers(table["text"])
-    copies = comparison_copies(table["text"])
+    """The SIGNATURE rows of a DOCUMENT_RAW table (its columns ``READ``), in its order.
+
+    ``date`` is that of the statute's version or of the judgment.
+    """
+    copies, about = _copy_and_sign(buffers(table["text"]))
     meta = table["meta"].combine_chunks()
     dates = pc.coalesce(pc.struct_field(meta, "version_date"), pc.struct_field(meta, "judgment_date"))
     columns = {
         "doc_id": table["doc_id"],
         "doc_type": table["doc_type"],
-        "exact": exact_digests(buffers(copies)),
-        "n_chars": pc.utf8_length(copies).cast(pa.int32()),
-        "n_fffd": count_replacements(texts.data, texts.offsets),
-        "n_text": pc.utf8_length(table["text"]).cast(pa.int32()),
+        **about,
+        "exact": exact_digests(copies),
         "date": pc.fill_null(dates.cast(pa.int32()), NO_DATE),
-        "signature": pack(signatures(copies)),
         **_identities(table, meta, rules),
     }
     return pa.table([columns[name] for name in SIGNATURE.names], schema=SIGNATURE)
@@ -72,7 +96,7 @@ def _identities(table: pa.Table, meta: pa.Array, rules: DedupRules) -> dict[str,
         return [pc.struct_field(meta, field).take(rows).to_pylist() for field in fields]
 
     def opening(rows: Any, length: int) -> list[str]:
-        return pc.utf8_slice_codeunits(table["text"].take(rows), 0, length).to_pylist()
+        return pc.utf8_slice_codeunits(table["text"], 0, length).take(rows).to_pylist()
 
     rows = np.flatnonzero(doc_types == "judgment")
     if rows.size:

@@ -32,6 +32,7 @@ _FIRST_ARTICLE = re.compile(r"^[ \t#*\u3000]*第\s*(?:一|1)\s*[条條]", re.MUL
 PREAMBLE: Final = 3000
 HEADING: Final = 300
 _FIGURES: Final = 400
+_NOT_FIGURES = re.compile("[^0-9]+")
 # Shorter stems (下列说法正确的是) name no item by themselves.
 _STEM = 12
 
@@ -98,7 +99,7 @@ def same_item(text: str, segments: Iterable[Mapping[str, Any]] | None) -> tuple[
 
 def version(date: str | None, preamble: str) -> tuple[str, str]:
     """The version of a statute: its date, and the figures of all that stands before the first article; ``NO_VERSION`` undated."""
-    return (date, re.sub("[^0-9]", "", preamble)[:_FIGURES]) if date else NO_VERSION
+    return (date, _NOT_FIGURES.sub("", preamble)[:_FIGURES]) if date else NO_VERSION
 
 
 def preamble(text: str) -> str:

@@ -8,13 +8,13 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
+from numba import njit, uint64
 
-from lexmill.core.dedup.compare import comparison_copies
+from lexmill.core.dedup.compare import copy_points
 from lexmill.core.dedup.identity import NO_DATE, NO_KEY, NO_VERSION
 from lexmill.core.dedup.rules import DedupRules, Guard, Value
 from lexmill.core.dedup.signature import NUM_PERM, SHINGLE, band_hashes, hash_shingles, unpack
-from lexmill.core.dedup.utf8 import Utf8, buffers, decode
+from lexmill.core.dedup.utf8 import Utf8, buffers, longest
 from lexmill.schema import SIGNATURE
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -80,16 +80,73 @@ class _Verdict(NamedTuple):
     gone: bool
 
 
-def shingle_set(copies: Utf8, row: int) -> Array:
-    """The distinct 64-bit hashes of the 5-grams of one comparison copy, sorted."""
-    start, end = copies.offsets[row], copies.offsets[row + 1]
-    points = np.empty(end - start, np.uint32)
-    hashes = np.empty(end - start, np.uint64)
-    m = hash_shingles(points, decode(copies.data, start, end, points), hashes)
-    hashes = np.sort(hashes[:m])  # np.unique hashes first, which takes four times as long
-    distinct = np.ones(m, np.bool_)
-    np.not_equal(hashes[1:], hashes[:-1], out=distinct[1:])
-    return hashes[distinct]
+_SORT_BITS: Final = 20  # 8 MB of bounds
+
+
+@njit(cache=True, nogil=True)
+def _sort(values: Any, ends: Any, out: Any) -> None:
+    """Sort 64-bit hashes into ``out``: into about as many buckets as there are, by their first bits, then each bucket."""
+    bits = 1
+    while (1 << bits) < values.size and bits < _SORT_BITS:
+        bits += 1
+    shift = uint64(64 - bits)
+    n = 1 << bits
+    ends[: n + 1] = 0
+    for value in values:
+        ends[int(value >> shift) + 1] += 1
+    for k in range(1, n + 1):
+        ends[k] += ends[k - 1]
+    for value in values:
+        k = int(value >> shift)
+        out[ends[k]] = value
+        ends[k] += 1
+    start = 0
+    for k in range(n):
+        end = ends[k]
+        if end - start > 16:  # a shingle that stands in the text over and over
+            out[start:end].sort()
+        else:
+            for i in range(start + 1, end):
+                value = out[i]
+                j = i
+                while j > start and out[j - 1] > value:
+                    out[j] = out[j - 1]
+                    j -= 1
+                out[j] = value
+        start = end
+
+
+@njit(cache=True, nogil=True)
+def _shingle_set(data: Any, start: int, end: int, points: Any, hashes: Any, ends: Any, found: Any) -> Any:
+    m = hash_shingles(points, copy_points(data, start, end, points)[0], hashes)
+    _sort(hashes[:m], ends, found[:m])
+    n = 0
+    for i in range(m):
+        if i == 0 or found[i] != found[i - 1]:
+            found[n] = found[i]  # n ≤ i: the one before i still stands, or is its own copy
+            n += 1
+    return found[:n].copy()
+
+
+class Shingles:
+    """The distinct 64-bit hashes of the 5-grams of the comparison copies of texts, sorted; ``of`` gives those of one text.
+
+    All share one room to work in: to allocate and to touch it anew took longer than the work.
+    """
+
+    def __init__(self, texts: Utf8) -> None:
+        most = longest(texts.offsets)
+        self._texts = texts
+        self._room = tuple(
+            np.empty(size, kind) for size, kind in ((most, np.uint32), (most, np.uint64), (2 * most + 2, np.int64))
+        )
+        self._found = np.empty(most, np.uint64)
+
+    def of(self, row: int) -> Array:
+        """The set of one text."""
+        start, end = self._texts.offsets[row : row + 2]
+        found: Array = _shingle_set(self._texts.data, start, end, *self._room, self._found)
+        return found
 
 
 @njit(cache=True, nogil=True)
@@ -130,7 +187,7 @@ class _Bucket:
     dates: list[int]
     n_chars: list[int]
     signatures: Array
-    copies: Utf8
+    shingles: Shingles
 
     def estimate(self, row: int, others: list[int]) -> Array:
         """The Jaccard similarities that the signatures of ``row`` and ``others`` let expect."""
@@ -172,7 +229,7 @@ def _read(candidates: pa.Table, rules: DedupRules) -> _Bucket:
         dates=candidates["date"].to_pylist(),
         n_chars=candidates["n_chars"].to_pylist(),
         signatures=unpack(candidates["signature"]),
-        copies=buffers(comparison_copies(candidates["text"])),
+        shingles=Shingles(buffers(candidates["text"])),
     )
 
 
@@ -211,6 +268,18 @@ def _in_order(candidates: pa.Table, bucket: _Bucket, keep: Keep, prefer: Prefer)
     component = candidates["component"].to_pylist()
     for _, rows in groupby(order, key=component.__getitem__):
         yield list(rows)
+
+
+def _shared(hashes: Array) -> list[list[int]]:
+    """Of the band hashes of each document those that another one has, too; most have none, and propose nobody."""
+    flat = hashes.ravel()
+    order = np.argsort(flat, kind="stable")
+    same = flat[order[1:]] == flat[order[:-1]]
+    shared = np.zeros(flat.size, np.bool_)
+    shared[order[1:]] = same
+    shared[order[:-1]] |= same
+    found = shared.reshape(hashes.shape)
+    return [row[own].tolist() for row, own in zip(hashes, found, strict=True)]
 
 
 class _Component:
@@ -341,7 +410,7 @@ class _Component:
 
     def _set(self, row: int) -> Array:
         if row not in self.sets:
-            self.sets[row] = shingle_set(self.bucket.copies, row)
+            self.sets[row] = self.bucket.shingles.of(row)
         return self.sets[row]
 
 
@@ -358,12 +427,12 @@ def judge(candidates: pa.Table, threshold: float, rules: DedupRules, keep: Keep 
     ``MAX_BUCKET`` estimates and ``MAX_VERIFIED`` exact comparisons a layer, and one more to name the pair that a guard refused.
     """
     bucket = _read(candidates, rules)
-    bands = band_hashes(bucket.signatures)
+    bands = _shared(band_hashes(bucket.signatures))
     verdicts: list[_Verdict] = []
     for rows in _in_order(candidates, bucket, keep, prefer):
         component = _Component(bucket, threshold, keep)
         for row in rows:
-            verdict = component.judge(row, bands[row].tolist() if bucket.n_chars[row] >= SHINGLE else [])
+            verdict = component.judge(row, bands[row] if bucket.n_chars[row] >= SHINGLE else [])
             if verdict:
                 verdicts.append(verdict)
     rows_, twins = [verdict.row for verdict in verdicts], [verdict.twin for verdict in verdicts]

@@ -7,7 +7,7 @@ import pyarrow as pa
 from datasketch import LeanMinHash, MinHash
 from numba import njit, uint32, uint64
 
-from lexmill.core.dedup.utf8 import buffers, decode
+from lexmill.core.dedup.utf8 import buffers, decode, longest
 
 SHINGLE: Final = 5  # characters; different cases of one charge stay below a Jaccard of .68 on 5-grams, edited copies above .8
 NUM_PERM: Final = 128
@@ -56,29 +56,35 @@ def hash_shingles(points: Any, n: int, hashes: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
+def sign_points(points: Any, n: int, a: Any, b: Any, hashes: Any, mixed: Any, out: Any) -> None:
+    """Write the signature of the text ``points[:n]`` to ``out`` (128 uint32).
+
+    ``a`` and ``b`` are ``permutations()``; ``hashes`` (uint64) and ``mixed`` (uint32) are room for one value a shingle.
+    """
+    m = hash_shingles(points, n, hashes)
+    for i in range(m):  # datasketch mixes every hash once with MurmurHash3's 32-bit finaliser
+        x = uint32(hashes[i] >> uint64(32))
+        x ^= x >> uint32(16)
+        x = uint32(x * uint32(0x85EBCA6B))
+        x ^= x >> uint32(13)
+        x = uint32(x * uint32(0xC2B2AE35))
+        x ^= x >> uint32(16)
+        mixed[i] = x
+    # Shingles in the inner loop: it has no branch and becomes vector instructions.
+    for k in range(a.size):
+        least = uint32(0xFFFFFFFF)
+        for i in range(m):
+            least = min(least, uint32(mixed[i] * a[k] + b[k]))
+        out[k] = least
+
+
+@njit(cache=True, nogil=True)
 def _sign(data: Any, offsets: Any, a: Any, b: Any, out: Any) -> None:
-    longest = 0
+    most = longest(offsets)
+    points, hashes, mixed = np.empty(most, np.uint32), np.empty(most, np.uint64), np.empty(most, np.uint32)
     for d in range(offsets.size - 1):
-        longest = max(longest, offsets[d + 1] - offsets[d])
-    points = np.empty(longest, np.uint32)
-    hashes = np.empty(longest, np.uint64)
-    mixed = np.empty(longest, np.uint32)
-    for d in range(offsets.size - 1):
-        m = hash_shingles(points, decode(data, offsets[d], offsets[d + 1], points), hashes)
-        for i in range(m):  # datasketch mixes every hash once with MurmurHash3's 32-bit finaliser
-            x = uint32(hashes[i] >> uint64(32))
-            x ^= x >> uint32(16)
-            x = uint32(x * uint32(0x85EBCA6B))
-            x ^= x >> uint32(13)
-            x = uint32(x * uint32(0xC2B2AE35))
-            x ^= x >> uint32(16)
-            mixed[i] = x
-        # Shingles in the inner loop: it has no branch and becomes vector instructions.
-        for k in range(a.size):
-            least = uint32(0xFFFFFFFF)
-            for i in range(m):
-                least = min(least, uint32(mixed[i] * a[k] + b[k]))
-            out[d, k] = least
+        n = decode(data, offsets[d], offsets[d + 1], points)
+        sign_points(points, n, a, b, hashes, mixed, out[d])
 
 
 def signatures(copies: pa.Array | pa.ChunkedArray) -> Array:

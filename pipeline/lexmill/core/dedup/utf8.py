@@ -34,6 +34,33 @@ def buffers(texts: pa.Array | pa.ChunkedArray) -> Utf8:
     )
 
 
+@njit(cache=True, nogil=True, inline="always")
+def decode_2(data: Any, at: int) -> Any:
+    """The code point whose two bytes begin at ``at``."""
+    return (uint32(data[at]) & uint32(0x1F)) << uint32(6) | uint32(data[at + 1]) & uint32(0x3F)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def decode_3(data: Any, at: int) -> Any:
+    """The code point whose three bytes begin at ``at``."""
+    return (
+        (uint32(data[at]) & uint32(0x0F)) << uint32(12)
+        | (uint32(data[at + 1]) & uint32(0x3F)) << uint32(6)
+        | uint32(data[at + 2]) & uint32(0x3F)
+    )
+
+
+@njit(cache=True, nogil=True, inline="always")
+def decode_4(data: Any, at: int) -> Any:
+    """The code point whose four bytes begin at ``at``."""
+    return (
+        (uint32(data[at]) & uint32(0x07)) << uint32(18)
+        | (uint32(data[at + 1]) & uint32(0x3F)) << uint32(12)
+        | (uint32(data[at + 2]) & uint32(0x3F)) << uint32(6)
+        | uint32(data[at + 3]) & uint32(0x3F)
+    )
+
+
 @njit(cache=True, nogil=True)
 def decode(data: Any, start: int, end: int, points: Any) -> int:
     """Write the code points of ``data[start:end]`` to ``points`` (uint32, at least as long) and return their number."""
@@ -45,32 +72,22 @@ def decode(data: Any, start: int, end: int, points: Any) -> int:
             points[n] = lead
             i += 1
         elif lead < 0xE0:
-            points[n] = (lead & uint32(0x1F)) << uint32(6) | uint32(data[i + 1]) & uint32(0x3F)
+            points[n] = decode_2(data, i)
             i += 2
         elif lead < 0xF0:
-            points[n] = (
-                (lead & uint32(0x0F)) << uint32(12)
-                | (uint32(data[i + 1]) & uint32(0x3F)) << uint32(6)
-                | uint32(data[i + 2]) & uint32(0x3F)
-            )
+            points[n] = decode_3(data, i)
             i += 3
         else:
-            points[n] = (
-                (lead & uint32(0x07)) << uint32(18)
-                | (uint32(data[i + 1]) & uint32(0x3F)) << uint32(12)
-                | (uint32(data[i + 2]) & uint32(0x3F)) << uint32(6)
-                | uint32(data[i + 3]) & uint32(0x3F)
-            )
+            points[n] = decode_4(data, i)
             i += 4
         n += 1
     return n
 
 
 @njit(cache=True, nogil=True)
-def count_replacements(data: Any, offsets: Any) -> Any:
-    """How many U+FFFD (EF BF BD, what a decoder puts for what it cannot read) each text holds, as int32."""
-    counts = np.zeros(offsets.size - 1, np.int32)
+def longest(offsets: Any) -> int:
+    """The bytes of the longest text."""
+    most = 0
     for d in range(offsets.size - 1):
-        for i in range(offsets[d], offsets[d + 1] - 2):
-            counts[d] += data[i] == 0xEF and data[i + 1] == 0xBF and data[i + 2] == 0xBD
-    return counts
+        most = max(most, offsets[d + 1] - offsets[d])
+    return most

@@ -1,6 +1,7 @@
 """De-identifies a batch of documents; what fails in any way is quarantined, never passed on."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -11,12 +12,17 @@ from lexmill.core.deid.article4 import Article4
 from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.mask import Masked, mask_fields
 from lexmill.core.deid.people import Names, names_of
+from lexmill.core.deid.persons import Introduced
 from lexmill.core.deid.spans import Replacement
+from lexmill.core.structure.parties import parties
+from lexmill.core.structure.segment import Segment
 from lexmill.errors import DocumentError
 from lexmill.schema import DOCUMENT
 
 STAGE = "deidentify"
 RULE = "deid.mask"
+# What those are called who speak for a party in court.
+_IN_COURT = ("代理人", "辩护人")
 # Fields of the metadata that may name a person or hold a serial.
 _META_FIELDS = ("case_number", "court", "cause")
 
@@ -74,14 +80,14 @@ def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], 
     """The masked document, all that was replaced in it, and its people (surrogate → name)."""
     meta = row["meta"] or {}
     fields = [row["text"], row["title"] or "", *(meta.get(name) or "" for name in _META_FIELDS)]
-    masked = mask_fields(fields, row["doc_type"], detector)
+    masked = mask_fields(fields, row["doc_type"], detector, list(_introduced(row)))
     names = {
         field[span.start : span.end]
         for field, part in zip(fields, masked, strict=True)
         for span in part.spans
         if span.entity == "PERSON"
     }
-    if residual.has_name(sorted(names), [part.text for part in masked]):
+    if residual.has_name(sorted(names), [part.text for part in masked], detector.is_read_as_name):
         raise DocumentError("residual.name")
     if any(item.kind in detector.policy.mask for part in masked for item in residual.find_valid_identifiers(part.text)):
         raise DocumentError("residual.identifier")
@@ -94,6 +100,16 @@ def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], 
     document["segments"] = _remap(row["segments"], text)
     people = names_of((field, part.spans) for field, part in zip(fields, masked, strict=True))
     return document, [span for part in masked for span in part.spans], people
+
+
+def _introduced(row: dict[str, Any]) -> Iterator[Introduced]:
+    """Whom the parsed party block names, and their part in the case; a procuratorate is nobody."""
+    segments = [Segment(part["kind"], part["start"], part["end"], 1.0, "") for part in row["segments"] or ()]
+    for party in parties(row["text"], segments):
+        if "机关" not in party.role:
+            yield Introduced(*party.name, "party")
+        for agent in party.agents:
+            yield Introduced(*agent.name, "lawyer" if agent.firm or agent.role.endswith(_IN_COURT) else "agent")
 
 
 def _remap(segments: list[dict[str, Any]] | None, masked: Masked) -> list[dict[str, Any]] | None:

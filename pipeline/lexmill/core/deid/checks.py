@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
+from ipaddress import IPv6Address, IPv6Network
 from types import MappingProxyType
 
 from stdnum import imei, luhn
@@ -26,6 +27,7 @@ PROVINCES = frozenset(
     )
 )
 
+_IPV6_NETWORKS = tuple(map(IPv6Network, ("2000::/3", "fc00::/7", "fe80::/10")))
 _USCC_ALPHABET = "0123456789ABCDEFGHJKLMNPQRTUWXY"
 _USCC_WEIGHTS = tuple(pow(3, i, 31) for i in range(17))
 _ORG_WEIGHTS = (3, 7, 9, 10, 5, 8, 4, 2)
@@ -127,6 +129,28 @@ def is_ipv4(value: str) -> bool:
     return len(octets) == 4 and all(part.isdigit() and part == str(int(part)) and int(part) < 256 for part in octets)
 
 
+def is_ipv6(value: str) -> bool:
+    """An IPv6 address (RFC 4291) of a network that is used: global unicast, unique local or link-local."""
+    try:
+        address = IPv6Address(value)
+    except ValueError:
+        return False
+    return any(address in network for network in _IPV6_NETWORKS)
+
+
+def is_hkid(value: str) -> bool:
+    """香港身份证 without its parentheses: one or two letters, six digits, a check character; the sum by weights 9 to 1 modulo 11.
+
+    Letters count from A = 10, a missing first letter (a blank) 36, the check character A 10.
+    """
+    if not 8 <= len(value) <= 9 or not value.isascii() or not value[-7:-1].isdigit() or not value[:-7].isalpha():
+        return False
+    if value[-1] not in "0123456789A":
+        return False
+    numbers = [36] * (9 - len(value)) + [int(char, 36) for char in value]
+    return sum(weight * number for weight, number in zip(range(9, 0, -1), numbers, strict=True)) % 11 == 0
+
+
 CHECKS: Mapping[str, Callable[[str], bool]] = MappingProxyType(
     {
         "id_card": is_id_card,
@@ -140,5 +164,7 @@ CHECKS: Mapping[str, Callable[[str], bool]] = MappingProxyType(
         "imei": is_imei,
         "lawyer_licence": is_lawyer_licence,
         "ipv4": is_ipv4,
+        "ipv6": is_ipv6,
+        "hkid": is_hkid,
     }
 )

@@ -1,6 +1,7 @@
 """Finds what a policy masks in one text, through Presidio's ``AnalyzerEngine``."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from presidio_analyzer import EntityRecognizer
 
 from lexmill.core.deid.article4 import SensitiveScanner
 from lexmill.core.deid.organisations import OrganisationScanner
+from lexmill.core.deid.persons import Introduced
 from lexmill.core.deid.recognizers import LANGUAGE, ROLE_KEY, RULE_KEY, build_engine
 from lexmill.core.deid.rules import DeidRules
 from lexmill.core.deid.spans import Replacement, Span
@@ -72,8 +74,8 @@ class Detector:
         self._keep = frozenset(self.policy.keep)
         self._has_more = bool(recognizers)
 
-    def detect(self, text: str, doc_type: str) -> list[Span]:
-        """What the policy masks in ``text``: sorted, disjoint spans.
+    def detect(self, text: str, doc_type: str, introduced: Sequence[Introduced] = ()) -> list[Span]:
+        """What the policy masks in ``text``: sorted, disjoint spans; ``introduced`` is whom its party block names.
 
         ``doc_type`` decides what a name needs (``reading`` rules); ``auto`` is read like a judgment.
         Where findings overlap, the longest wins, then the first, then the entity's and the rule's name decide.
@@ -82,17 +84,19 @@ class Detector:
         if doc_type != AUTO and doc_type not in DOC_TYPES:
             raise ValueError(f"unknown document type {doc_type!r}: choose one of {', '.join((AUTO, *DOC_TYPES))}")
         if not _HIDDEN.search(text):
-            return self._detect(text, doc_type)
+            return self._detect(text, doc_type, introduced)
         # What cannot be seen parts neither numbers nor names: they are looked for without, and found with it.
         places = [at for at, char in enumerate(text) if not _HIDDEN.match(char)]
-        found = self._detect("".join(text[at] for at in places), doc_type)
+        shown = [who._replace(start=bisect_left(places, who.start), end=bisect_left(places, who.end)) for who in introduced]
+        found = self._detect("".join(text[at] for at in places), doc_type, shown)
         return [span._replace(start=places[span.start], end=places[span.end - 1] + 1) for span in found]
 
-    def _detect(self, text: str, doc_type: str) -> list[Span]:
+    def _detect(self, text: str, doc_type: str, introduced: Sequence[Introduced]) -> list[Span]:
         try:
             reading = self._readings[doc_type]
             artifacts = self.engine.nlp_engine.process_text(text, LANGUAGE)
             artifacts.evidence = reading.evidence
+            artifacts.introduced = introduced
             results = self.engine.analyze(text, LANGUAGE, nlp_artifacts=artifacts)
             if not all(0 <= result.start < result.end <= len(text) for result in results):
                 raise DocumentError("deid.detector_failed")
@@ -135,6 +139,14 @@ class Detector:
             return False
         near = _BORDER.join(output[low:high] for low, high in zip(*join(stretches), strict=True))
         return bool(self.surrogates.choose(near, self.detect(near, doc_type)))
+
+    def is_read_as_name(self, text: str, start: int, end: int) -> bool:
+        """Whether the model takes just ``text[start:end]`` for a person, by what stands around it."""
+        low = max(0, start - _NEAR)
+        mentions = self._tagger.decode(text[low : end + _NEAR], 0.0)
+        return any(
+            (item.start + low, item.end + low, item.label) == (start, end, "PERSON") and item.margin > 0 for item in mentions
+        )
 
     def _model_sees_more(self, output: str, places: Sequence[tuple[int, int, str]]) -> bool:
         windows: list[tuple[int, int]] = []

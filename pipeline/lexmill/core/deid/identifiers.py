@@ -35,6 +35,9 @@ _TOKEN = re.compile(r"\+?[^\s·•\-+._](?:[^\s·•\-]*[^\s·•\-+._])?")
 _GAPS = re.compile(r"[\s·•\-]")
 _UNITS = ("元", "万", "亿", "%", "％")
 _DIGITS = re.compile(r"[0-9０-９OoIl]")
+# The last character of a number that ends in parentheses.
+_CLOSING = re.compile("[(（][0-9０-９AＡ][)）]")
+_OPENING = frozenset("(（")
 # Two X among other letters belong to a name (wxxing01); three, or two among digits alone, are a mask.
 _MASK = re.compile(r"[×*＊]|X{3}|\A[^A-WYZ]*XX[^A-WYZ]*\Z")
 _BETWEEN = re.compile(r"[\s、,，/;；和及或与]{1,3}")
@@ -146,6 +149,12 @@ class IdentifierScanner:
                 after=table.after,
             )
             for table in rules.identifier
+            if not table.closed
+        ]
+        self._closed = [
+            (table, re.compile(f"(?<![0-9A-Za-z])(?:{table.form})\\Z"), re.compile(table.cue))
+            for table in rules.identifier
+            if table.closed
         ]
         self._uncued = [compiled for compiled in self._rules if compiled.rule.decision != "cue"]
         cues = "|".join(f"(?:{table.cue})" for table in rules.identifier if table.cue) or "(?!)"
@@ -171,6 +180,11 @@ class IdentifierScanner:
             if run.startswith(_BOOK):
                 continue
             mail = "@" in run or "＠" in run
+            if text[end : end + 1] in _OPENING:
+                closed = self._closed_by_parenthesis(text, start, end)
+                if closed is not None and not zones.overlap(closed.start, closed.end):
+                    spans.append(closed)
+                    continue
             head = None if mail or run[0].isdigit() else _LATIN_CUE.match(run)
             if head is not None:
                 start += head.end()
@@ -199,7 +213,7 @@ class IdentifierScanner:
             spans += [
                 Span(*found.span("id"), table.entity, table.id)
                 for found in pattern.finditer(text)
-                if not zones.overlap(*found.span("id"))
+                if not zones.overlap(*found.span("id")) and (not table.check or CHECKS[table.check](found["id"]))
             ]
         return spans
 
@@ -209,6 +223,20 @@ class IdentifierScanner:
             return True
         low, high = _reach(start)
         return self._any_cue.search(text, low, high) is not None or text.find("×", low, high) >= 0
+
+    def _closed_by_parenthesis(self, text: str, start: int, end: int) -> Span | None:
+        """The number at the end of the run ``start:end`` whose last character stands in parentheses behind it: A123456(3)."""
+        closing = _CLOSING.match(text, end)
+        if closing is None:
+            return None
+        folded = f"{text[start:end]}{closing.group()[1]}".translate(_FOLD)
+        for table, form, cue in self._closed:
+            number = form.search(folded)
+            if number is not None and (
+                CHECKS[table.check](number.group()) or cue.search(text, *_reach(start + number.start())) is not None
+            ):
+                return Span(start + number.start(), closing.end(), table.entity, table.id)
+        return None
 
     def _in_figures(self, figures: _Figures, zones: Zones) -> Iterator[Span]:
         """Identity numbers anywhere; cards and mobiles from a border to a border, a border being also another number."""

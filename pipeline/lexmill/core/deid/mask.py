@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lexmill.core.deid.detector import Detector
+from lexmill.core.deid.persons import Introduced
 from lexmill.core.deid.spans import Replacement, Span, splice
 from lexmill.errors import DocumentError
 
@@ -28,10 +29,15 @@ def mask(text: str, doc_type: str, detector: Detector) -> Masked:
     return mask_fields((text,), doc_type, detector)[0]
 
 
-def mask_fields(fields: Sequence[str], doc_type: str, detector: Detector) -> tuple[Masked, ...]:
-    """All ``fields`` of one document masked with the same surrogates, in the order given (which is that of the numbers)."""
+def mask_fields(
+    fields: Sequence[str], doc_type: str, detector: Detector, introduced: Sequence[Introduced] = ()
+) -> tuple[Masked, ...]:
+    """All ``fields`` of one document masked with the same surrogates, in the order given (which is that of the numbers).
+
+    ``introduced`` is whom the party block in the first field names.
+    """
     text = _BORDER.join(fields)
-    replacements = _settle(text, doc_type, detector)
+    replacements = _settle(text, doc_type, detector, introduced)
     masked = []
     start = 0
     for field in fields:
@@ -48,13 +54,13 @@ def mask_fields(fields: Sequence[str], doc_type: str, detector: Detector) -> tup
     return tuple(masked)
 
 
-def _settle(text: str, doc_type: str, detector: Detector) -> tuple[Replacement, ...]:
+def _settle(text: str, doc_type: str, detector: Detector, introduced: Sequence[Introduced]) -> tuple[Replacement, ...]:
     """The replacements after which the detector finds nothing more.
 
     A surrogate is other context than the name it stands for, so a second look may see more than the first; what it sees is mapped
     back to the input and masked there.
     """
-    spans = detector.detect(text, doc_type)
+    spans = detector.detect(text, doc_type, introduced)
     replacements = detector.surrogates.choose(text, spans)
     for _ in range(_ROUNDS):
         output = splice(text, replacements)

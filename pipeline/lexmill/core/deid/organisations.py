@@ -1,5 +1,6 @@
 """Trade names of organisations: found by how they end, and by their short forms; then followed through the whole document."""
 
+import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,7 +16,7 @@ _REACH = 40
 _SHORT_FORM = "alias.short_form"
 _MODEL_RULE = "model.organisation"
 # Nats by which the model must prefer an organisation.
-_SURE = 2.0
+_SURE: dict[Evidence, float] = {"story": 2.0, "cue": 7.5, "label": math.inf}
 # Read backwards: what a name is made of, with at most closed brackets in it.
 _BACKWARDS = re.compile(rf"(?:[{_HAN}A-Za-zＡ-Ｚａ-ｚ0-9·&＆]|[）)][{_HAN}A-Za-z]{{1,12}}[（(]){{1,{_REACH}}}")
 _BRANCH = re.compile(rf"(?:（[{_HAN}]{{2,8}}）)?[{_HAN}]{{0,14}}?(?:分公司|支公司|支行|分行|营业部|分理处|营业所)")
@@ -36,6 +37,7 @@ _COUNTRY = "中国"
 _BLANKED = ("×", "*", "＊", "_", "＿")
 _LATIN = "A-Za-zＡ-Ｚａ-ｚ"
 _STEMS = "甲乙丙丁戊己庚辛壬癸"
+_STAND_IN = re.compile("[甲乙丙丁戊](?:国|市|县|公司|银行|厂|店)")
 _NOTE = "(?:（[^（）\n]{1,20}）)?[：:]?[ \u3000]?"
 _ROLE_REACH = 36
 
@@ -109,15 +111,17 @@ class OrganisationScanner:
                 full.setdefault(name, self._kinds[suffix])
                 ends.add(end)
         tried = set(full)
-        for start, end, label, margin in mentions if evidence == "story" else ():
-            if label != "ORGANISATION" or margin <= _SURE or text[start:end] in tried or zones.overlap(start, end):
+        for start, end, label, margin in mentions:
+            if label != "ORGANISATION" or margin <= _SURE[evidence] or text[start:end] in tried or zones.overlap(start, end):
                 continue
             # The unit of an amount begins no name.
             if text[start] == "元" and text[start - 1 : start].isdigit():
                 start += 1
+            if evidence != "story":
+                start += max((word.end() for word in self._boundary.finditer(text[start:end])), default=0)
             name = text[start:end]
             tried.add(name)
-            if self.is_trade_name(name):
+            if self.is_trade_name(name) and (evidence == "story" or not self._is_placeholder(name, text)):
                 names[name] = _Kind(_MODEL_RULE, self.kind(name).entity)
         for match in self._short.finditer(text):
             name = match["name"]
@@ -194,6 +198,12 @@ class OrganisationScanner:
         trade = name.removesuffix(suffix)
         clause = self._single.search(trade) or self._boundary.search(trade) or _FACT.search(trade)
         return len(trade) > 1 and not (clause or self._generic.match(trade) or self._placeholder.search(trade))
+
+    @staticmethod
+    def _is_placeholder(name: str, text: str) -> bool:
+        """Whether a made-up case names a place or a letter (the 广州公司 that somebody founded in 广州, 香港甲公司)."""
+        trade = name.removesuffix("公司")
+        return bool(_STAND_IN.search(name)) or f"在{trade}" in text.replace(name, "") or f"{trade}市" in text
 
     def _is_generic_company(self, name: str) -> bool:
         """Whether ``name`` is a kind of company or a placeholder (项目公司, A公司): no short form leads to anybody."""

@@ -24,12 +24,17 @@ _ENOUGH = 4
 # story, once a name, that need others. Set on the hand-labelled texts (of forms the half for tuning) and held-out judgments.
 _SURE: dict[Evidence, tuple[float, float]] = {"story": (0.0, 0.3), "cue": (5.0, 8.0), "label": (0.0, 0.0)}
 _DOUBTFUL = 2
+# In forms: (mentions that the model prefers to none, their margins together, the share of all mentions) that make a full name
+# sure; of a transliteration without a dot only the last. Set on the half for tuning of the hand-labelled forms, and their files.
+_REPEATED = ((2, 5.0, 0.5), (3, 10.0, 0.0))
+# Nats from which the model is right about a name of two characters where a public body's name or a title seems to stand.
+_SURE_IN_ZONE = 5.0
 # So many different traditional function words show a traditional text. Of the model, which was trained on simplified ones, only
 # names of three characters with a common surname count there, and only in stories.
 _TRADITIONAL, _PLAIN = 4, 3
 _REACH = 96
 _HEADING = 1500
-_ROLES: tuple[PersonRole, ...] = get_args(PersonRole)
+_RANK: dict[PersonRole, int] = {role: rank for rank, role in enumerate(get_args(PersonRole))}
 _MASKS = frozenset("某×*＊")
 _MARKS = "，,。；;、（( \u3000\n）)"
 # A name of any kind after a sure cue: behind it a list goes on, or something is said of the person.
@@ -46,8 +51,9 @@ _ITEM = re.compile(
 _BLANKS = (" ", "\u3000", "\t")
 _DOTS = frozenset(_DOT)
 _MODEL_RULE = "model.person"
-# Adverbs that given names do not end with (none of 202,136 foreign ones): without 未 a debt that is not paid reads as paid.
-_ADVERBS = frozenset("未已并")
+_PARTY_RULE = "parties.name"
+# Words of one character that given names do not end with: without 未 a debt that is not paid reads as paid.
+_ADVERBS = frozenset("未已并的了被把们是")
 _DOTTED_RULE = "lexicon.transliteration"
 _BLOCK = re.compile(f"[{_HAN}]{{2,12}}")
 _ALIAS = re.compile(r"[^“”\"‘’、和]{2,}")
@@ -55,6 +61,7 @@ _ALIAS = re.compile(r"[^“”\"‘’、和]{2,}")
 _PERSON_FOLLOWS = re.compile(r"[，,（(][男女][，,。；;（()）]|[ \u3000]*\n[ \u3000]*(?:公民)?身份(?:证|号)")
 _MASK = re.compile(r"[某×*＊]|[XxＸ]{2}")
 _PARTY_DATA = re.compile(
+    r"[ \u3000]{1,8}(?:联系)?(?:电话|手机|方式)[：:]|"
     r"[，,][男女][，,。；;（(]|[（(，,](?:男|女|曾用名|又名|绰号|外号|别名|化名|系|原审|一审|反诉|下称|以下)"
 )
 
@@ -69,6 +76,14 @@ class PersonSpan(NamedTuple):
     end: int
     entity: str
     rule: str
+    role: PersonRole
+
+
+class Introduced(NamedTuple):
+    """Where the parsed party block names somebody, a person or not, and as what."""
+
+    start: int
+    end: int
     role: PersonRole
 
 
@@ -87,7 +102,7 @@ class _Evidence:
             self.rule = rule
         self.points += points
         self.ruled |= rule != _MODEL_RULE
-        if _ROLES.index(role) > _ROLES.index(self.role):
+        if _RANK[role] > _RANK[self.role]:
             self.role = role
 
 
@@ -133,6 +148,13 @@ def _windows(trigger: re.Pattern[str], text: str) -> list[tuple[int, int]]:
             low = windows.pop()[0]
         windows.append((low, high))
     return windows
+
+
+def _is_enough(margins: Sequence[float], count: int, bounds: Sequence[tuple[int, float, float]]) -> bool:
+    """Whether a name that stands ``count`` times in a form is one by what the model says of some of its mentions."""
+    return any(
+        len(margins) >= least and sum(margins) >= together and len(margins) >= share * count for least, together, share in bounds
+    )
 
 
 class PersonScanner:
@@ -194,6 +216,8 @@ class PersonScanner:
         self._first = self._surnames | {word[0] for word in compounds}
         self._beside = frozenset(rules.characters("beside"))
         self._acts = frozenset(rules.words("act"))
+        self._sounds = frozenset(rules.characters("transliteration"))
+        self._titles = frozenset(rules.words("title"))
         self._nobody = frozenset(rules.words("nobody"))
         self._nobody_part = frozenset(rules.characters("nobody_part"))
 
@@ -329,11 +353,12 @@ class PersonScanner:
         """The model's persons as evidence into ``found``; returns where those begin and end that are enough alone."""
         sure: dict[int, int] = {}
         needed: dict[str, float] = {}
-        traditional = len(self._nobody_part.intersection(text)) >= _TRADITIONAL
+        repeated: dict[str, list[float]] = {}
+        traditional = sum(char in text for char in self._nobody_part) >= _TRADITIONAL
         for start, end, label, margin in mentions:
             if label != "PERSON":
                 continue
-            if end - start > 2 and text[end - 1] in _ADVERBS:
+            while end - start > 2 and text[end - 1] in _ADVERBS:
                 end -= 1
             name = text[start:end]
             if traditional and (evidence != "story" or margin < _DOUBTFUL or len(name) != _PLAIN or not self._is_known(name, 0)):
@@ -360,10 +385,23 @@ class PersonScanner:
                 item.points += _ENOUGH
             elif item is None:
                 if evidence != "story":
+                    repeated.setdefault(name, []).append(margin)
                     continue
                 item = found[name] = _Evidence(_DOUBTFUL, _MODEL_RULE, "mention")
             item.tagged += 1
+        for name, margins in repeated.items():
+            if name in found:
+                continue
+            full = self._is_full_name(name)
+            if (full or self._sounds.issuperset(name)) and _is_enough(
+                margins, text.count(name), _REPEATED if full else _REPEATED[1:]
+            ):
+                found[name] = _Evidence(_ENOUGH, _MODEL_RULE, "mention", len(margins))
         return sure
+
+    def _is_full_name(self, name: str) -> bool:
+        """Whether ``name`` is a surname with one or two characters that are no title (张女士, 王男)."""
+        return len(name) in (2, 3) and self._is_known(name, 0) and name[1:] not in self._titles and not self._is_word(name)
 
     def _may_be_somebody(self, name: str) -> bool:
         return (
@@ -552,17 +590,32 @@ class PersonScanner:
         """Whether the heading of ``text`` names a cause whose parties 法释〔2016〕19号 art. 8 hides."""
         return any(pattern.search(text, 0, _HEADING) for pattern in self._protected_case)
 
-    def find(self, text: str, zones: Zones, evidence: Evidence, mentions: Sequence[Mention]) -> list[PersonSpan]:
-        """All mentions of persons, sorted and disjoint; ``evidence`` says what introduces a name; ``mentions`` of the model."""
+    def find(
+        self,
+        text: str,
+        zones: Zones,
+        evidence: Evidence,
+        mentions: Sequence[Mention],
+        introduced: Sequence[Introduced] = (),
+    ) -> list[PersonSpan]:
+        """All mentions of persons, sorted and disjoint.
+
+        ``evidence`` says what introduces a name; ``mentions`` are the model's, ``introduced`` those of the party block.
+        """
         found = self._collect(text, zones, evidence, mentions)
+        for start, end, role in introduced:
+            if self._is_party(text, start, end) and not zones.overlap(start, end):
+                known = found.setdefault(text[start:end], _Evidence(0, _PARTY_RULE, role))
+                known.add(_ENOUGH, _PARTY_RULE, role)
         names = {name: evidence for name, evidence in found.items() if evidence.points >= _ENOUGH}
         for name in self._overlong(text, names):
             del names[name]
+        read = frozenset(item.start for item in mentions if item.label == "PERSON" and item.margin > _SURE_IN_ZONE)
         spans: list[PersonSpan] = []
         for _ in range(12):
             if not names:
                 return []
-            spans = self._mentions(text, names, zones)
+            spans = self._mentions(text, names, zones, read)
             more = self._neighbours(text, spans, names, zones) if evidence == "story" else {}
             if not more:
                 break
@@ -570,6 +623,16 @@ class PersonScanner:
         if self.is_protected_case(text):
             return [span._replace(role="protected") if span.role == "party" else span for span in spans]
         return spans
+
+    def _is_party(self, text: str, start: int, end: int) -> bool:
+        """Whether what stands in the party block is a person's name: up to four characters, or more with a dot."""
+        name = text[start:end]
+        return (
+            (2 <= len(name) <= 4 or not _DOTS.isdisjoint(name))
+            and self._may_be_somebody(name)
+            and not self._is_word(name)
+            and not self._is_body(text, start)
+        )
 
     def _overlong(self, text: str, names: dict[str, _Evidence]) -> list[str]:
         """Names a title pattern made too long (X 妨 of X 妨害公务): they stand once, and another name begins them."""
@@ -581,7 +644,7 @@ class PersonScanner:
             and text.count(name) == 1
         ]
 
-    def _mentions(self, text: str, names: dict[str, _Evidence], zones: Zones) -> list[PersonSpan]:
+    def _mentions(self, text: str, names: dict[str, _Evidence], zones: Zones, read: frozenset[int]) -> list[PersonSpan]:
         keys = list(names)
         mentions = build_passing_automaton(keys).find_matches_as_indexes(text)
         companies = {index for index, _, end in mentions if text.startswith("公司", end)}
@@ -594,7 +657,8 @@ class PersonScanner:
         for index, start, end in mentions:
             # Two characters may stand in the name of a court (高明区人民法院) by chance, three hardly do.
             evidence = names[keys[index]]
-            if index in words or ((end - start < 3 or not evidence.ruled) and zones.overlap(start, end)):
+            by_chance = start not in read and (end - start < 3 or not evidence.ruled)
+            if index in words or (by_chance and zones.overlap(start, end)):
                 continue
             entity = "ORGANISATION" if index in companies else "PERSON"
             spans.append(PersonSpan(start, end, entity, evidence.rule, evidence.role))
@@ -615,7 +679,8 @@ class PersonScanner:
                     and (name is None or not name.clean or name.end == item.end(1))
                     and not self._is_body(text, start)
                 ):
-                    self._take(text, start, item.end(1), span, names, zones, more)
+                    between = text[item.end(1) : item.end(1) + 1] == "、" and item.end(1) + 1 in starts
+                    self._take(text, start, item.end(1), span, names, zones, more, between)
                 elif name is not None and name.clean and name.known:
                     self._take(text, start, name.end, span, names, zones, more)
             if span.start and text[span.start - 1] == "、":
@@ -633,7 +698,10 @@ class PersonScanner:
         names: dict[str, _Evidence],
         zones: Zones,
         more: dict[str, _Evidence],
+        between: bool = False,
     ) -> None:
+        """A word is a name only ``between`` two names of persons, where it begins with a surname."""
         name = text[start:end]
-        if name not in names and not _MASK.search(name) and not self._is_word(name) and not zones.overlap(start, end):
+        a_word = self._is_word(name) and not (between and name[0] in self._first)
+        if name not in names and not _MASK.search(name) and not a_word and not zones.overlap(start, end):
             more.setdefault(name, _Evidence(_ENOUGH, by.rule, by.role))

@@ -16,7 +16,7 @@ from lexmill.core.deid.addresses import AddressScanner
 from lexmill.core.deid.births import BirthScanner
 from lexmill.core.deid.identifiers import IdentifierScanner
 from lexmill.core.deid.organisations import OrganisationScanner
-from lexmill.core.deid.persons import PersonScanner
+from lexmill.core.deid.persons import Introduced, PersonScanner
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Evidence
 from lexmill.core.deid.tagger import Mention, Tagger
@@ -40,6 +40,7 @@ class LegalArtifacts(NlpArtifacts):
         self.__dict__.update(empty.__dict__)
         self.zones = zones
         self.evidence: Evidence = "story"
+        self.introduced: Sequence[Introduced] = ()
         self._text = text
         self._tagger = tagger
 
@@ -164,7 +165,9 @@ class PersonRecognizer(_Recognizer):
         """All mentions of persons."""
         return [
             self._result(span.start, span.end, span.entity, span.rule, span.role if span.entity == "PERSON" else "")
-            for span in self._scanner.find(text, nlp_artifacts.zones, nlp_artifacts.evidence, nlp_artifacts.mentions)
+            for span in self._scanner.find(
+                text, nlp_artifacts.zones, nlp_artifacts.evidence, nlp_artifacts.mentions, nlp_artifacts.introduced
+            )
         ]
 
 

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from typing import NamedTuple
 
@@ -40,6 +40,17 @@ _WEIGHTS = tuple(pow(2, 17 - i, 11) for i in range(17))
 _ALNUM = "0-9A-Z０-９Ａ-Ｚ"
 _CREDIT_RUN = re.compile(f"[{_ALNUM}]{{18,}}")
 _CREDIT_CODE = re.compile(r"[0-9A-HJ-NPQRTUWXY]{2}[0-9]{6}[0-9A-HJ-NPQRTUWXY]{8}[0-9X][0-9A-HJ-NPQRTUWXY]")
+# 车辆识别代号 (17 characters without I, O, Q, a letter and a figure among them), a 香港身份证 with its parentheses.
+_VIN = re.compile(f"(?<![{_ALNUM}])(?=[0-9０-９]*[A-ZＡ-Ｚ])(?=[A-ZＡ-Ｚ]*[0-9０-９])[{_ALNUM}]{{17}}(?![{_ALNUM}a-z])")
+_VIN_VALUES = {
+    char: str(value)
+    for value, chars in enumerate(("", "AJ", "BKS", "CLT", "DMU", "ENV", "FW", "GPX", "HY", "RZ"))
+    for char in chars
+}
+_VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+_HONG_KONG = re.compile(r"(?<![0-9A-Za-z０-９Ａ-Ｚ])[A-ZＡ-Ｚ]{1,2}[0-9０-９]{6}[(（][0-9０-９AＡ][)）]")
+# An IMEI is fifteen figures with a Luhn digit: a tenth of all such numbers, so only behind its name.
+_IMEI = re.compile(r"(?:IMEI|imei|串[号码]|机身码)[码号为是：: ]{0,4}((?:[0-9０-９][ -]?){14}[0-9０-９])(?![0-9０-９])")
 _CREDIT_CHARS = "0123456789ABCDEFGHJKLMNPQRTUWXY"
 _ORG_WEIGHTS = (3, 7, 9, 10, 5, 8, 4, 2)
 
@@ -71,9 +82,12 @@ def _is_id_card(value: str) -> bool:
 
 
 def _is_bank_card(value: str) -> bool:
+    """62… and Luhn's digit."""
+    return value.startswith("62") and value.isdigit() and _is_luhn(value)
+
+
+def _is_luhn(value: str) -> bool:
     """ISO/IEC 7812-1: the Luhn sum is a multiple of ten."""
-    if not value.startswith("62") or not value.isdigit():
-        return False
     total = 0
     for place, char in enumerate(reversed(value)):
         figure = int(char) * (1 + place % 2)
@@ -92,14 +106,42 @@ def _is_credit_code(value: str) -> bool:
     return value[16] == "0123456789X"[rest]
 
 
+def _is_vin(value: str) -> bool:
+    """GB 16735, ISO 3779: the weighted sum modulo 11 is the ninth character, X for ten."""
+    if not {"I", "O", "Q"}.isdisjoint(value):
+        return False
+    total = sum(weight * int(_VIN_VALUES.get(char, char)) for weight, char in zip(_VIN_WEIGHTS, value, strict=True))
+    return value[8] == "0123456789X"[total % 11]
+
+
+def _is_hong_kong_card(value: str) -> bool:
+    """The sum by weights 9 to 1 (a missing first letter counts 36) is a multiple of 11."""
+    figures = [int(char, 36) for char in value if char.isalnum()]
+    if len(figures) == 8:
+        figures.insert(0, 36)
+    return sum((9 - place) * figure for place, figure in enumerate(figures)) % 11 == 0
+
+
+_CODES: tuple[tuple[str, re.Pattern[str], int, Callable[[str], bool]], ...] = (
+    ("USCC", _CREDIT_RUN, 0, _is_credit_code),
+    ("VIN", _VIN, 0, _is_vin),
+    ("PERMIT", _HONG_KONG, 0, _is_hong_kong_card),
+    ("IMEI", _IMEI, 1, lambda value: _is_luhn(value.replace(" ", "").replace("-", ""))),
+)
+
+
 def find_valid_identifiers(text: str) -> list[Identifier]:
-    """Identity numbers, 62… bank cards and 统一社会信用代码 with right check digits, and mobiles with clean borders, sorted.
+    """Identity numbers, bank cards, 统一社会信用代码, VIN, IMEI, Hong Kong cards with right check digits, and mobiles, sorted.
 
     Identity numbers are found in figures of any script, whatever they are grouped by and whatever figures go on before and after;
-    bank cards are whole groups of figures; credit codes are written in one piece, in any width.
+    bank cards are whole groups of figures; codes with letters are written in one piece, in any width; an IMEI stands behind its
+    name; mobiles have clean borders.
     """
     found = [
-        Identifier(*run.span(), "USCC") for run in _CREDIT_RUN.finditer(text) if _is_credit_code(run.group().translate(_WIDTH))
+        Identifier(*run.span(group), kind)
+        for kind, pattern, group, is_valid in _CODES
+        for run in pattern.finditer(text)
+        if is_valid(run.group(group).translate(_WIDTH))
     ]
     for run in _RUN.finditer(text):
         found += _in_figures(text, run.start(), run.end())
@@ -142,7 +184,21 @@ def _mobiles(folded: str) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def has_name(names: Iterable[str], texts: Iterable[str]) -> bool:
-    """Whether a masked name of at least three characters still stands in one of the masked ``texts``."""
-    long = [name for name in names if len(name) >= _MIN_NAME]
-    return any(name in text for text in texts for name in long)
+def has_name(names: Iterable[str], texts: Iterable[str], is_read_as_name: Callable[[str, int, int], bool]) -> bool:
+    """Whether a masked name still stands in one of the masked ``texts``.
+
+    One of two characters stands in many words by chance: it counts where ``is_read_as_name`` (text, start, end) says so.
+    """
+    return any(
+        len(name) >= _MIN_NAME or any(is_read_as_name(text, at, at + len(name)) for at in _places(name, text))
+        for text in texts
+        for name in names
+        if name in text
+    )
+
+
+def _places(name: str, text: str) -> Iterator[int]:
+    at = text.find(name)
+    while at >= 0:
+        yield at
+        at = text.find(name, at + 1)

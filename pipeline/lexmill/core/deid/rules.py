@@ -51,10 +51,11 @@ class DeidRules(DeidTables):
     def faults(self) -> list[Fault]:
         """What is wrong, rule by rule; empty if every rule proves its examples."""
         faults = [*self._lexicon_faults(), *self._policy_faults(), *self._reading_faults()]
+        checks = [(table.id, table.check) for table in self.identifier] + [(table.id, table.check) for table in self.certificate]
         faults += [
-            Fault(table.id, f"check: no such check; choose one of {', '.join(sorted(CHECKS))}")
-            for table in self.identifier
-            if table.check and table.check not in CHECKS
+            Fault(rule, f"check: no such check; choose one of {', '.join(sorted(CHECKS))}")
+            for rule, check in checks
+            if check and check not in CHECKS
         ]
         if faults:
             return faults

@@ -5,7 +5,7 @@ would be equal get Arabic digits. Nothing is keyed and nothing is stored: the nu
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from lexmill.core.deid.births import BirthScanner
 from lexmill.core.deid.recognizers import CASE_NUMBER_RULE
@@ -14,6 +14,7 @@ from lexmill.core.deid.tables import DeidTables
 
 _BLANK = re.compile("[ \u3000\t\u00ad\u200b-\u200d\u2060\ufeff]")
 _DOT = re.compile(r"[·•・‧∙●]")
+_NUMBER = re.compile("[0-9０-９]{1,9}")
 _STEMS = "甲乙丙丁戊己庚辛壬癸"
 _WIDTH = str.maketrans("０１２３４５６７８９", "0123456789")
 _UNKNOWN = "×××"
@@ -112,11 +113,18 @@ class _Free:
 
     def _numbered(self, base: str) -> str:
         if base not in self._used:
-            # Most texts hold no masks, and a plain search is fast.
-            found = re.findall(f"{re.escape(base)}([0-9０-９]{{1,9}})", self._text) if base in self._text else []
-            self._used[base] = {int(number.translate(_WIDTH)) for number in found}
+            self._used[base] = set(self._numbers(base))
         number = self._next.get(base, 1)
         while number in self._used[base] or f"{base}{number}" in self._taken:
             number += 1
         self._next[base] = number + 1
         return f"{base}{number}"
+
+    def _numbers(self, base: str) -> Iterator[int]:
+        """The numbers that stand right after ``base`` in the text."""
+        at = self._text.find(base)
+        while at >= 0:
+            number = _NUMBER.match(self._text, at + len(base))
+            if number is not None:
+                yield int(number.group().translate(_WIDTH))
+            at = self._text.find(base, at + 1)

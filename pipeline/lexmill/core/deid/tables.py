@@ -28,6 +28,7 @@ LexiconName = Literal[
     "nobody_part",  # characters of such
     "name_part",  # morphemes of two and three characters: two of them in a row are a Tibetan, Mongolian, Uyghur or Yi name
     "transliteration",  # characters that write foreign names
+    "title",  # what stands behind a surname where no given name does
     "act",  # words that say what a person does: one may stand right after a name
     "beside",  # characters that a name may stand right after
     "follower",  # words that may stand right after a name
@@ -64,6 +65,7 @@ class Identifier(Example):
     a run without a cue needs: ``form`` nothing, ``check`` a right check digit, ``cue`` it is never taken without. ``before``
     and ``after`` are single characters (as a class) that belong to the number. ``keep`` characters stay, then ``surrogate``.
     Without a cue and without ``before`` only runs of 11 to 24 letters and digits are looked at, four figures among them.
+    A ``closed`` number ends with a character in parentheses, which ``form`` and check take without them.
     """
 
     entity: Entity
@@ -74,16 +76,21 @@ class Identifier(Example):
     decision: Literal["form", "check", "cue"]
     before: str = ""
     after: str = ""
+    closed: bool = False
     keep: int = 0
     surrogate: str = "×××"
 
 
 class Certificate(Example):
-    """A number among Chinese characters: ``pattern``, looked for if a word of ``trigger`` occurs, has a group ``id`` to mask."""
+    """A number among Chinese characters: ``pattern``, looked for if a word of ``trigger`` occurs, has a group ``id`` to mask.
+
+    Where there is a ``check``, what the group holds must pass it.
+    """
 
     entity: Entity
     trigger: str
     pattern: str
+    check: str = ""
     surrogate: str = "×××"
 
 

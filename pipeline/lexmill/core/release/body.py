@@ -49,10 +49,13 @@ def mixed(sets: Sequence[Mapping[str, Any]]) -> Entry:
         for group, row in one["mix"]["groups"].items():
             before = groups.get(group, {})
             groups[group] = {name: value if name == "epochs" else value + before.get(name, 0) for name, value in row.items()}
+    return {"settings": sets[-1]["mix"]["settings"], "groups": shared(groups)}
+
+
+def shared(groups: Mapping[str, Mapping[str, Any]]) -> Entry:
+    """The groups of a mixture, sorted, each with its share of the tokens that are written."""
     total = max(1, sum(row["tokens"] for row in groups.values()))
-    for row in groups.values():
-        row["share"] = round(row["tokens"] / total, 6)
-    return {"settings": sets[-1]["mix"]["settings"], "groups": dict(sorted(groups.items()))}
+    return {group: {**row, "share": round(row["tokens"] / total, 6)} for group, row in sorted(groups.items())}
 
 
 def compose(

@@ -5,6 +5,8 @@ from typing import Any
 
 import jinja2
 
+from lexmill.schema import STAGES
+
 UNITS = ("docs", "chars", "bytes")
 _LEFT = ("drop", "quarantine", "edit")
 
@@ -41,7 +43,8 @@ def facts(body: Mapping[str, Any], date: str) -> dict[str, Any]:
     return {
         "body": body,
         "date": date,
-        "stages": stages,
+        # A manifest that was read from its file has its names in the order of letters.
+        "stages": {name: stages[name] for name in STAGES if name in stages},
         "rules": sorted((*key, number) for key, number in rules.items()),
         "masked": dict(sorted(masked.items())),
         "removed": dict(sorted(removed.items())),

@@ -16,7 +16,7 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         "removed_because": {
             one: body["removed"] for one, body in sorted(sets[1].items()) if body.get("removed") and one not in sets[0]
         },
-        "causes": _causes(old["sets"][-1], new["sets"][-1]),
+        "causes": _causes(_made_of(old), _made_of(new)),
         "tokens": {
             group: new["tokens"].get(group, 0) - old["tokens"].get(group, 0)
             for group in sorted(old["tokens"].keys() | new["tokens"].keys())
@@ -24,6 +24,15 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         },
         "shards_shared": len({shard["sha256"] for shard in old["shards"]} & {shard["sha256"] for shard in new["shards"]}),
     }
+
+
+def _made_of(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What the newest set is made from; sources and inputs are those of all sets, since a night names only what it read."""
+    inputs: dict[str, list[Any]] = {}
+    for one in body["sets"]:
+        for source, given in one["inputs"].items():
+            inputs.setdefault(source, []).append(given)
+    return {**body["sets"][-1], "sources": body["sources"], "inputs": inputs}
 
 
 def _causes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -73,16 +73,13 @@ def count(table: pa.Table) -> dict[str, int]:
     }
 
 
-def tokens_by_document(table: pa.Table, gone: NDArray[np.int64]) -> dict[int, int]:
-    """Tokens of these documents in a shard; repeated headings are left out, and a document written several times counts once."""
+def spent_by_document(table: pa.Table, gone: NDArray[np.int64]) -> dict[int, tuple[int, int]]:
+    """(copies, their tokens) of these documents in a shard, by short id; repeated headings are left out."""
     ids = _by_piece(table, "doc_ids")
-    mine = np.isin(ids, gone) & (_by_piece(table, "repeats") == 0)
-    found = dict.fromkeys(np.unique(ids[np.isin(ids, gone)]).tolist(), 0)
-    for doc_id, length in zip(
-        ids[mine].tolist(), (_by_piece(table, "doc_lens") - _by_piece(table, "head_lens"))[mine].tolist(), strict=True
-    ):
-        found[doc_id] += length
-    return found
+    mine = np.isin(ids, gone)
+    ids, repeats = ids[mine], _by_piece(table, "repeats")[mine]
+    lengths = (_by_piece(table, "doc_lens") - _by_piece(table, "head_lens"))[mine]
+    return {int(doc_id): (np.unique(repeats[ids == doc_id]).size, int(lengths[ids == doc_id].sum())) for doc_id in np.unique(ids)}
 
 
 def _by_piece(table: pa.Table, name: str) -> NDArray[np.int64]:

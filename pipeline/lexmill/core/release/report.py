@@ -16,9 +16,9 @@ from lexmill.core.evidence.tables import named, total
 from lexmill.core.quality.distribution import BINS, lower_edge
 from lexmill.core.release import charts
 from lexmill.core.release.changes import changes
+from lexmill.schema import STAGES
 
 REPORT, RUN = "report.html", "run.json"
-STAGES = ("ingest", "dedup", "decontaminate", "deidentify", "filter")
 UNITS = ("docs", "chars", "bytes")
 _ACTIONS = ("drop", "quarantine", "edit")
 # Bytes of UTF-8 a token stands for in legal Chinese with the default vocabulary, where a release has no token to measure it by.
@@ -54,7 +54,7 @@ def facts(
     ``body`` and ``parent`` are manifests' bodies, ``verdicts`` counts clauses by verdict, ``ran`` is what ``run.json`` holds.
     """
     counted = {stage: total(body, stage) for stage in STAGES}
-    ratios = _bytes_a_token(body, counted["filter"][0])
+    ratios = _bytes_a_token(body)
     rules = _rules(counted)
     changed = None if parent is None else changes(parent, body)
     found = {
@@ -107,16 +107,17 @@ def _sum(groups: Mapping[str, Mapping[str, int]], unit: str) -> int:
     return sum(units.get(unit, 0) for units in groups.values())
 
 
-def _bytes_a_token(body: Mapping[str, Any], filtered: Mapping[str, Any]) -> dict[str, float]:
-    """By ``source/type``, and under "" over all: bytes of the filtered text for each of its tokens."""
-    pool: dict[str, int] = {}
+def _bytes_a_token(body: Mapping[str, Any]) -> dict[str, float]:
+    """By ``source/type``, and under "" over all: bytes of text for each token of what was written."""
+    sums: dict[str, list[int]] = {"": [0, 0]}
     for one in body["sets"]:
         for group, row in one["mix"]["groups"].items():
-            pool[group] = pool.get(group, 0) + row["pool_tokens"]
-    sizes = {group: units["bytes"] for group, units in filtered.get("out", {}).items()}
-    tokens = sum(pool.values())
-    ratios = {group: sizes.get(group, 0) / number for group, number in pool.items() if number and sizes.get(group)}
-    return {**ratios, "": sum(sizes.values()) / tokens if tokens and sizes else _BYTES_A_TOKEN}
+            for key in (group, ""):
+                sums.setdefault(key, [0, 0])
+                sums[key][0] += row["bytes"]
+                sums[key][1] += row["tokens"]
+    ratios = {group: size / tokens for group, (size, tokens) in sums.items() if size and tokens}
+    return {"": _BYTES_A_TOKEN, **ratios}
 
 
 def _tokens(groups: Mapping[str, Mapping[str, int]], ratios: Mapping[str, float]) -> int:

@@ -1,6 +1,8 @@
 """Texts that are an outline, each step with its number path: statutes by 编, 章, 节, 条, 款, 项, 目 and contracts by clauses."""
 
 from collections.abc import Sequence
+from functools import lru_cache, partial
+from itertools import islice
 from typing import NamedTuple
 
 from lexmill.core.structure.numerals import values
@@ -27,7 +29,12 @@ class Cut(NamedTuple):
     path: str = ""
 
 
-def _label(kind: str, numbers: Sequence[int]) -> str:
+# Named tuples by the thousand: their own constructor takes three times as long.
+_cut = partial(tuple.__new__, Cut)
+
+
+@lru_cache(maxsize=1 << 12)
+def _label(kind: str, numbers: tuple[int, ...]) -> str:
     return kind + "-".join(map(str, numbers[:2]))
 
 
@@ -37,26 +44,28 @@ class _Steps:
     def __init__(self, floor: int) -> None:
         self._floor = floor
         self._styles: list[int] = []
-        self._labels: list[str] = []
+        self._paths: list[str] = []
         self._last: list[int] = []
 
     def reset(self) -> None:
-        del self._styles[:], self._labels[:], self._last[:]
+        if self._styles:
+            del self._styles[:], self._paths[:], self._last[:]
 
     def take(self, style: int, number: int) -> tuple[str, str, bool]:
         """Kind and path below the clause of the step numbered ``number``, and whether that number was due."""
         if style in self._styles:
             depth = self._styles.index(style)
             due = number == self._last[depth] + 1
-            del self._styles[depth:], self._labels[depth:], self._last[depth:]
+            del self._styles[depth:], self._paths[depth:], self._last[depth:]
         else:
             depth = len(self._styles)
             due = number == 1
         kind = _STEPS[min(self._floor + depth, len(_STEPS) - 1)]
+        path = f"{self._paths[-1]}/{kind}{number}" if depth else f"{kind}{number}"
         self._styles.append(style)
         self._last.append(number)
-        self._labels.append(f"{kind}{number}")
-        return kind, "/".join(self._labels), due
+        self._paths.append(path)
+        return kind, path, due
 
 
 def _is_finished(text: str, before: int) -> bool:
@@ -108,21 +117,20 @@ def cut_statute(text: str, lines: Sequence[Line]) -> list[Cut]:
     above = article = clause = ""
     paragraph = 0
     steps = _Steps(2)
-    for i in range(own, len(lines)):
-        before, start, words, opener = lines[i]
+    for i, (before, start, words, opener) in enumerate(islice(lines, own, None), own):
         if opener is None:
             if article and _is_finished(text, before):
                 paragraph += 1
                 clause = f"{article}/款{paragraph}"
                 steps.reset()
-                cuts.append(Cut(start, "款", _LIKELY, clause))
+                cuts.append(_cut((start, "款", _LIKELY, clause)))
             continue
         kind = opener.kind
         if kind == "条":
             article = clause = above + _label("条", values(words))
             paragraph = 1
             steps.reset()
-            cuts.append(Cut(start, kind, opener.confidence, article))
+            cuts.append(_cut((start, kind, opener.confidence, article)))
         elif kind in _DIVISIONS or (kind == "数" and _is_division(text, lines, i)):
             kind = "章" if kind == "数" else kind
             divisions[kind] = _label(kind, values(words))
@@ -140,7 +148,7 @@ def cut_statute(text: str, lines: Sequence[Line]) -> list[Cut]:
             if paragraph == 1 and clause == article:
                 clause = f"{article}/款1"
             kind, path, due = steps.take(opener.level, numbers[0] if numbers else 0)
-            cuts.append(Cut(start, kind, opener.confidence if due else _GUESS, f"{clause}/{path}"))
+            cuts.append(_cut((start, kind, opener.confidence if due else _GUESS, f"{clause}/{path}")))
     return cuts
 
 
@@ -183,26 +191,26 @@ def cut_clauses(text: str, marks: Sequence[Mark]) -> list[Cut]:
     above = clause = ""
     current = 0
     steps = _Steps(1)
-    for mark in marks:
-        numbers = values(text[mark.start : mark.end])
+    for start, mark_kind, level, confidence, _, end in marks:
+        numbers = values(text[start:end])
         number = numbers[0] if numbers else 0
-        if mark.kind in _DIVISIONS:
-            divisions[mark.kind] = _label(mark.kind, numbers)
-            for lower in _DIVISIONS[_DIVISIONS.index(mark.kind) + 1 :]:
+        if mark_kind in _DIVISIONS:
+            divisions[mark_kind] = _label(mark_kind, numbers)
+            for lower in _DIVISIONS[_DIVISIONS.index(mark_kind) + 1 :]:
                 divisions.pop(lower, None)
             above = "".join(f"{divisions[name]}/" for name in _DIVISIONS if name in divisions)
-            cuts.append(Cut(mark.start, mark.kind, mark.confidence, above[:-1]))
-        elif mark.level == top:
+            cuts.append(Cut(start, mark_kind, confidence, above[:-1]))
+        elif level == top:
             clause = above + _label("条", numbers)
             steps.reset()
-            cuts.append(Cut(mark.start, "条款", mark.confidence if number == current + 1 else _GUESS, clause))
+            cuts.append(_cut((start, "条款", confidence if number == current + 1 else _GUESS, clause)))
             current = number
-        elif clause and mark.level > top:
+        elif clause and level > top:
             if len(numbers) > 1:
                 # 3.2 belongs to clause 3: 1.5 in a table of prices does not.
                 if number != current:
                     continue
                 number = numbers[-1]
-            _, path, due = steps.take(mark.level, number)
-            cuts.append(Cut(mark.start, "条款", mark.confidence if due else _GUESS, f"{clause}/{path}"))
+            _, path, due = steps.take(level, number)
+            cuts.append(_cut((start, "条款", confidence if due else _GUESS, f"{clause}/{path}")))
     return cuts

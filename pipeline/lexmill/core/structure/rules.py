@@ -5,7 +5,8 @@ import sys
 from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
+from operator import itemgetter
 from typing import Annotated, Literal, NamedTuple
 
 import ahocorasick_rs
@@ -23,6 +24,8 @@ _LINE_MARKS = r"[ \t\u3000]*+(?:#{1,6}[ \t]*+|\*\*)?+"
 _PARAGRAPH = r"(?=[^\s\-])"
 # A longer sentence is cut off: its start is not looked for.
 _SENTENCE = 400
+# So many literals are looked for one by one in the time that the automaton takes to start.
+_FEW = 4
 _BORDERS = {"sentence": '。！？!?\n \t\u3000；;：:”"）)】', "clause": '。！？!?\n \t\u3000；;：:”"）)】，,、'}
 
 
@@ -117,6 +120,10 @@ class Mark(NamedTuple):
     end: int
 
 
+# Named tuples by the thousand: their own constructors take three times as long.
+_mark = partial(tuple.__new__, Mark)
+
+
 def _sentence_start(text: str, position: int) -> int:
     """Where the sentence that holds ``position`` begins, blanks left out."""
     floor = max(position - _SENTENCE, 0)
@@ -140,6 +147,7 @@ class _Opener:
         self.match = re.compile(cue_pattern).match if cue_pattern is not None else None
         self.borders = _BORDERS.get(rule.border) if isinstance(rule, Cue) else None
         self.within = (rule.within if isinstance(rule, Cue) else None) or sys.maxsize
+        self.holds = not (self.match or self.borders) and self.cut == "before"
 
     def open(self, text: str, start: int, end: int) -> Mark | None:
         """The mark for what was found at ``start`` to ``end``; None where the rule does not hold."""
@@ -170,6 +178,11 @@ class Line(NamedTuple):
     opener: _Opener | None
 
 
+_place = itemgetter(Mark._fields.index("start"), Mark._fields.index("rule_id"))
+_hit_start = itemgetter(0)
+_line = partial(tuple.__new__, Line)
+
+
 class Marks:
     """The marks of one text; a rule's pattern and border are tried only on what is asked for."""
 
@@ -180,22 +193,37 @@ class Marks:
     def _open(self, hits: Iterable[_Hit], start: int, end: int) -> Iterator[Mark]:
         for found_start, found_end, opener in hits:
             if found_end > start and found_start < end:
-                mark = opener.open(self._text, found_start, found_end)
+                mark: Mark | None
+                if opener.holds:
+                    mark = _mark((found_start, opener.kind, opener.level, opener.confidence, opener.rule_id, found_end))
+                else:
+                    mark = opener.open(self._text, found_start, found_end)
                 if mark and start <= mark.start < end:
                     yield mark
 
     def all(self, kinds: Iterable[str], start: int, end: int) -> list[Mark]:
         """The marks of ``kinds`` whose words and start lie in ``start`` to ``end``, sorted by start, then rule."""
-        found = [mark for kind in kinds for mark in self._open(self._hits.get(kind, ()), start, end)]
-        return sorted(found, key=lambda mark: (mark.start, mark.rule_id))
+        found: list[Mark] = []
+        for kind in kinds:
+            if hits := self._hits.get(kind):
+                found += self._open(hits, start, end)
+        found.sort(key=_place)
+        return found
 
     def first(self, kind: str, start: int, end: int) -> Mark | None:
         """The mark of ``kind`` whose words come first in ``start`` to ``end``."""
-        return next(self._open(self._hits.get(kind, ()), start, end), None)
+        hits = self._hits.get(kind)
+        return next(self._open(hits, start, end), None) if hits else None
 
     def last(self, kind: str, start: int, end: int) -> Mark | None:
         """The mark of ``kind`` whose words come last in ``start`` to ``end``."""
-        return next(self._open(reversed(self._hits.get(kind, [])), start, end), None)
+        hits = self._hits.get(kind)
+        return next(self._open(reversed(hits), start, end), None) if hits else None
+
+    def named(self, prefix: str, start: int, end: int) -> list[Mark]:
+        """The marks of the rules whose id begins with ``prefix``, whatever their kind, as ``all`` would give them."""
+        hits = (hit for found in self._hits.values() for hit in found if hit[2].rule_id.startswith(prefix))
+        return sorted(self._open(hits, start, end), key=_place)
 
     @property
     def kinds(self) -> list[str]:
@@ -216,45 +244,54 @@ class _Finder:
         self._automaton = (
             ahocorasick_rs.AhoCorasick(literals, implementation=ahocorasick_rs.Implementation.DFA) if literals else None
         )
-        choice = "|".join(f"({heading.pattern})" for heading in headings)
+        # Without one of these there is nothing for the automaton to find, which costs as much as a short text.
+        self._needs = literals if len(literals) <= _FEW else None
+        # An alternative that begins with a character, and not with a group, is not entered where another character stands.
+        choice = "|".join(f"(?:{heading.pattern})()" for heading in headings)
         self._headings = [_Opener(heading) for heading in headings]
+        # No group: the line is no heading.
+        self._by_group: dict[int | None, _Opener | None] = {None: None, **dict(enumerate(self._headings, 1))}
         self._line = re.compile(f"\n{_LINE_MARKS}(?:{choice})") if headings else None
         self._first_line = re.compile(f"{_LINE_MARKS}(?:{choice})") if headings else None
-        self._any_line = re.compile(f"(?:^|\n){_LINE_MARKS}(?:{choice}|{_PARAGRAPH})") if headings else None
+        self._any_line = re.compile(f"\n{_LINE_MARKS}(?:{choice}|{_PARAGRAPH})") if headings else None
+        self._any_first_line = re.compile(f"{_LINE_MARKS}(?:{choice}|{_PARAGRAPH})") if headings else None
 
     def find(self, text: str) -> Marks:
         hits: defaultdict[str, list[_Hit]] = defaultdict(list)
-        if self._automaton:
+        if self._automaton and (self._needs is None or any(literal in text for literal in self._needs)):
             for index, start, end in self._automaton.find_matches_as_indexes(text, overlapping=True):
                 for opener in self._by_literal[index]:
                     if start < opener.within:
                         hits[opener.kind].append((start, end, opener))
-        for match, start in self._lines(text):
-            opener = self._headings[(match.lastindex or 1) - 1]
-            insort(hits[opener.kind], (start, match.end(), opener), key=_start)
+        if self._line and self._first_line:
+            headed: defaultdict[str, list[_Hit]] = defaultdict(list)
+            first = self._first_line.match(text)
+            if first:
+                opener = self._headings[(first.lastindex or 1) - 1]
+                headed[opener.kind].append((0, first.end(), opener))
+            for match in self._line.finditer(text):
+                opener = self._headings[(match.lastindex or 1) - 1]
+                start, end = match.span()
+                headed[opener.kind].append((start + 1, end, opener))
+            for kind, found in headed.items():
+                if cued := hits.get(kind):
+                    for hit in found:
+                        insort(cued, hit, key=_hit_start)
+                else:
+                    hits[kind] = found
         return Marks(text, hits)
 
     def lines(self, text: str) -> list[Line]:
-        if not self._any_line:
+        if not self._any_line or not self._any_first_line:
             return []
-        headings = [*self._headings, None]
-        return [
-            Line(start, start + (text[start] == "\n"), match[0], headings[(match.lastindex or 0) - 1])
+        first = self._any_first_line.match(text)
+        headings = self._by_group
+        lines = [Line(0, 0, first[0], headings[first.lastindex])] if first else []
+        lines += [
+            _line((start := match.start(), start + 1, match[0], headings[match.lastindex]))
             for match in self._any_line.finditer(text)
-            for start in (match.start(),)
         ]
-
-    def _lines(self, text: str) -> Iterator[tuple[re.Match[str], int]]:
-        if self._line and self._first_line:
-            first = self._first_line.match(text)
-            if first:
-                yield first, 0
-            for match in self._line.finditer(text):
-                yield match, match.start() + 1
-
-
-def _start(hit: _Hit) -> int:
-    return hit[0]
+        return lines
 
 
 class SegmentRules(Rulebook):

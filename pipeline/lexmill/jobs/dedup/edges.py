@@ -1,0 +1,101 @@
+"""Star edges between the documents of a bucket, and the components that they make."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexmill.core.dedup.cluster import components, count_hot, distinct, star_edges
+from lexmill.core.dedup.identity import NO_KEY
+from lexmill.core.dedup.judge import MAX_BUCKET
+from lexmill.jobs.dedup.bands import ID_BAND, count_ranges, in_range
+from lexmill.jobs.dedup.identifiers import read_repeated
+from lexmill.jobs.dedup.steps import Run
+from lexmill.store.index import Entries, View
+from lexmill.store.stages import Receipt, StageFolder, Target
+
+_EDGE = pa.schema([("low", pa.int64()), ("high", pa.int64()), ("apart", pa.int64())])
+# ``component``: whom it may be a copy of, null if of nobody; ``kin``: whom it shares a bucket with.
+_COMPONENT = pa.schema([("ordinal", pa.int64()), ("component", pa.int64()), ("kin", pa.int64())])
+
+
+def join(this: Run, banded: Mapping[str, Any], repeated: Mapping[str, Any]) -> dict[str, Any]:
+    """Steps ``edges`` and ``components``."""
+    documents = this.firsts[-1]
+    ranges = count_ranges(documents)
+    tasks: list[Any] = [
+        (
+            (this.step("bands"), this.step("ids"), this.firsts, band, number, ranges, this.view),
+            [banded["fingerprint"], repeated["fingerprint"], band, number, ranges, this.view.fingerprint],
+            documents * 20 // ranges,
+        )
+        for band in range(ID_BAND)
+        for number in range(ranges)
+    ]
+    edges = this.go("edges", find_edges, tasks)
+    return this.go("components", join_edges, [((this.step("edges"),), edges["fingerprint"], 0)])
+
+
+def find_edges(
+    target: Target, bands: StageFolder, ids: StageFolder, firsts: list[int], band: int, number: int, ranges: int, view: View
+) -> Receipt:
+    """Star edges of one band's buckets in one range of hashes."""
+    hashes, keys, ordinals = [], [], []
+    for first, path in zip(firsts, bands.parts(), strict=False):
+        table = pq.ParquetFile(path).read_row_group(band, use_threads=False)
+        values = table["hash"].to_numpy()
+        mine = in_range(values, number, ranges)
+        hashes.append(values[mine])
+        keys.append(table["key"].to_numpy()[mine])
+        ordinals.append(first + table["row"].to_numpy()[mine].astype(np.int64))
+    ordinal = np.concatenate(ordinals)
+    gone = np.isin(ordinal, read_repeated(ids)["ordinal"].to_numpy())
+    new = Entries(np.concatenate(hashes)[~gone], np.concatenate(keys)[~gone], ordinal[~gone])
+    both = Entries.joined([_past_of(view, band, new), new])
+    edges = star_edges(both.hashes, both.keys, both.ordinals)
+    table = pa.table([edges[:, 0], edges[:, 1], edges[:, 2]], schema=_EDGE)
+    return target.write_work(table, tallies={"hot_bucket": count_hot(both.hashes, MAX_BUCKET)})
+
+
+def _past_of(view: View, band: int, new: Entries) -> Entries:
+    """The entries of earlier runs that ``new`` ones may be compared to, the first of each bucket, with negative ordinals.
+
+    A document without a key is compared to all of its bucket, one with a key to those of the same key; and the very first of a
+    bucket leads to its family.
+    """
+    if not view.segments:
+        return Entries.none()
+    found = view.probe(band, distinct(new.hashes)).sorted()
+    if not found.ordinals.size:
+        return found
+    open_ = np.isin(found.hashes, new.hashes[new.keys == NO_KEY])
+    by_arrival = np.lexsort((found.ordinals, found.hashes))
+    first_of_all = np.empty(found.hashes.size, bool)
+    first_of_all[by_arrival] = _firsts(found.hashes[by_arrival], MAX_BUCKET)
+    mixed = found.hashes ^ (found.keys * np.uint64(0x9E3779B97F4A7C15))
+    of_key = np.isin(mixed, new.hashes ^ (new.keys * np.uint64(0x9E3779B97F4A7C15))) & _firsts(mixed, MAX_BUCKET)
+    very_first = np.empty(found.hashes.size, bool)
+    very_first[by_arrival] = _firsts(found.hashes[by_arrival], 1)
+    return found.where((open_ & first_of_all) | of_key | very_first).before(view.limit)
+
+
+def _firsts(groups: Any, number: int) -> Any:
+    """Which of a run of equal neighbours are among its first ``number``."""
+    at = np.arange(groups.size)
+    starts = np.maximum.accumulate(np.where(np.concatenate([[True], groups[1:] != groups[:-1]]), at, 0))
+    return at - starts < number
+
+
+def join_edges(target: Target, edges: StageFolder) -> Receipt:
+    """Components of two or more documents over the edges of all bands: of possible copies, and of kin."""
+    tables = pa.concat_tables([pq.read_table(path, use_threads=False) for path in edges.parts()])
+    low, high, near = tables["low"].to_numpy(), tables["high"].to_numpy(), tables["apart"].to_numpy() == 0
+    nodes, kin = components(low, high)
+    copies, labels = components(low[near], high[near])
+    at = np.searchsorted(nodes, copies)
+    component, alone = np.zeros(nodes.size, np.int64), np.ones(nodes.size, bool)
+    component[at], alone[at] = labels, False
+    table = pa.table([nodes, pa.array(component, mask=alone), kin], schema=_COMPONENT)
+    return target.write_work(table, row_group_size=1 << 16, extra={"copies": int(copies.size)})
