@@ -18,7 +18,7 @@ from lexmill.core.forecast import (
     copies_at_scale,
     cores_for,
     line,
-    ratio_estimate,
+    part_estimate,
     wall_seconds,
 )
 from lexmill.core.ingest.records import SPLITTABLE
@@ -79,6 +79,17 @@ def choose(parts: Mapping[int, list[Piece]], sample_bytes: int) -> dict[str, lis
     return chosen
 
 
+def joined(parts: Sequence[list[Piece]]) -> list[list[Piece]]:
+    """The same pieces in parts of one, two, four, eight of these, and so on, to tell what a part costs whatever its size."""
+    found: list[list[Piece]] = []
+    at = 0
+    while at < len(parts):
+        number = 1 << len(found) % 4
+        found.append([piece for part in parts[at : at + number] for piece in part])
+        at += number
+    return found
+
+
 def _size(pieces: Sequence[Piece]) -> int:
     return sum(piece.size if piece.end < 0 or piece.fmt not in SPLITTABLE else piece.end - piece.start for piece in pieces)
 
@@ -126,7 +137,8 @@ def _plan(
     peak = _measure(config, config.ingest.part_mb, console, [largest], 1).seen.peak
     part_mb = min(config.ingest.part_mb, _SAMPLE_PART_MB)
     parts = _planned(config, part_mb)
-    drawn = [parts[number] for numbers in choose(parts, int(sample_mb * MB)).values() for number in numbers]
+    chosen = choose(parts, int(sample_mb * MB)).values()
+    drawn = [part for numbers in chosen for part in joined([parts[number] for number in numbers])]
     workers = worker_count(_local(config))
     quarter = _measure(config, part_mb, console, drawn[::4], workers)
     whole = _measure(config, part_mb, console, drawn, workers)
@@ -201,7 +213,7 @@ def _measure(config: Config, part_mb: float, console: Console, parts: list[list[
     )
 
 
-def _by_part(took: _Took, stage: str, totals: Mapping[str, int]) -> tuple[float, float, float]:
+def _by_part(took: _Took, stage: str, totals: Mapping[str, int], n_parts: int) -> tuple[float, float, float]:
     """(core-seconds of the whole, their standard error, what a process pays at its first task) of a stage with a task a part."""
     mine = [(number, pid, spent) for name, number, pid, spent in took.seen.tasks if name == stage]
     firsts = {pid: index for index, (_, pid, _) in reversed(list(enumerate(mine)))}
@@ -212,7 +224,7 @@ def _by_part(took: _Took, stage: str, totals: Mapping[str, int]) -> tuple[float,
 
     # Where a source has no task but first ones, their cost stands, loading and all.
     strata = [Stratum(size, sampled(rest, source) or sampled(mine, source)) for source, size in totals.items()]
-    value, error = ratio_estimate(strata)
+    value, error = part_estimate(strata, n_parts)
     mean = sum(spent for *_, spent in rest) / max(1, sum(took.sizes[number] for number, *_ in rest))
     loading = sum(max(0.0, mine[index][2] - mean * took.sizes[mine[index][0]]) for index in firsts.values())
     return value, error, loading / max(1, len(firsts))
@@ -240,7 +252,7 @@ def _forecast(
     for stage in dict.fromkeys(stage for stage, *_ in whole.seen.tasks):
         after = kept if stage.partition(".")[0] in _AFTER_DEDUP else 1.0
         if stage in _BY_PART:
-            value, error, first = _by_part(whole, stage, totals)
+            value, error, first = _by_part(whole, stage, totals, n_parts)
             stages[stage] = (value * after, n_parts)
             variance += (error * after) ** 2
             loading += first
