@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lexmill.core.dedup.sorting import sorted_order
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -34,28 +36,72 @@ def _link(hashes: Any, keys: Any, ordinals: Any, edges: Any) -> int:
     return m
 
 
-def star_edges(hashes: Array, case_keys: Array, ordinals: Array) -> Array:
-    """The edges that equal hashes propose: (m, 3) int64, lesser ordinal first, sorted; then 1 where it is between two cases.
+@njit(cache=True, nogil=True)
+def _settle_groups(hashes: Any, keys: Any, ordinals: Any, order: Any) -> None:
+    """Sort rows of equal hash, which are neighbours in ``order``, by key and ordinal."""
+    start = 0
+    for i in range(1, order.size + 1):
+        if i < order.size and hashes[order[i]] == hashes[order[start]]:
+            continue
+        if i - start > 32:
+            rows = order[start:i].copy()
+            rows = rows[np.argsort(ordinals[rows], kind="mergesort")]
+            order[start:i] = rows[np.argsort(keys[rows], kind="mergesort")]
+        else:
+            for j in range(start + 1, i):
+                row = order[j]
+                k = j
+                while k > start and (
+                    keys[order[k - 1]] > keys[row] or (keys[order[k - 1]] == keys[row] and ordinals[order[k - 1]] > ordinals[row])
+                ):
+                    order[k] = order[k - 1]
+                    k -= 1
+                order[k] = row
+        start = i
 
-    ``hashes`` and ``case_keys`` are uint64, ``ordinals`` int64, one entry a document (of one band, or the exact hashes). Within a
-    group of equal hashes the documents of one case, and those without a case (key 0), are each linked to the one of least
-    ordinal; the centre of those without is linked to the centre of every case. Where all have a case, the centre of the first is
-    linked to that of every other by an edge that proposes a family, not a copy. A group of n makes n - 1 edges.
-    """
-    order = np.argsort(hashes, kind="stable")  # the parts are sorted each, so this merges them
-    sorted_hashes = hashes[order]
-    # Most entries stand alone: only the others need the full sort.
-    same = sorted_hashes[1:] == sorted_hashes[:-1]
+
+def shared_buckets(hashes: Array, case_keys: Array, ordinals: Array) -> Array:
+    """The rows of entries whose hash another one has, too, by hash, key and ordinal; most entries stand alone."""
+    order, found = sorted_order(hashes)
+    same = found[1:] == found[:-1]
     shared = np.zeros(hashes.size, np.bool_)
     shared[1:] |= same
     shared[:-1] |= same
     rows = order[shared]
-    rows = rows[np.lexsort((ordinals[rows], case_keys[rows], hashes[rows]))]
-    edges = np.empty((rows.size, 3), np.int64)
-    m = _link(hashes[rows], case_keys[rows], ordinals[rows], edges)
+    _settle_groups(hashes, case_keys, ordinals, rows)
+    return rows
+
+
+def star_edges(hashes: Array, case_keys: Array, ordinals: Array) -> Array:
+    """The edges that equal hashes propose: (m, 3) int64, lesser ordinal first, then 1 where it is between two cases.
+
+    ``hashes`` and ``case_keys`` are uint64, ``ordinals`` int64, one entry a document (of one band, or the exact hashes), in the
+    order of ``shared_buckets``. Within a group of equal hashes the documents of one case, and those without a case (key 0), are
+    each linked to the one of least ordinal; the centre of those without is linked to the centre of every case. Where all have a
+    case, the centre of the first is linked to that of every other by an edge that proposes a family, not a copy. A group of n
+    makes n - 1 edges.
+    """
+    edges = np.empty((hashes.size, 3), np.int64)
+    m = _link(hashes, case_keys, ordinals, edges)
     edges = edges[:m]
     edges[:, :2].sort(axis=1)
-    return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+    return edges
+
+
+def sorted_edges(edges: Array) -> Array:
+    """Edges by their lesser ordinal, then the greater; the ordinals span fewer than 2^31."""
+    if not edges.size:
+        return edges
+    first = edges[:, 0].min()
+    packed = (edges[:, 0] - first).astype(np.uint64) << np.uint64(32)
+    packed |= (edges[:, 1] - first).astype(np.uint64) << np.uint64(1)
+    packed |= edges[:, 2].astype(np.uint64)
+    packed.sort()  # of one number an edge: a tenth of the time that sorting by columns takes
+    out = np.empty(edges.shape, np.int64)
+    out[:, 0] = (packed >> np.uint64(32)).astype(np.int64) + first
+    out[:, 1] = (packed >> np.uint64(1) & np.uint64(0x7FFFFFFF)).astype(np.int64) + first
+    out[:, 2] = packed & np.uint64(1)
+    return out
 
 
 @njit(cache=True, nogil=True)
@@ -96,37 +142,7 @@ def components(left: Array, right: Array) -> tuple[Array, Array]:
     return nodes + first, parents[nodes].astype(np.int64) + first
 
 
-@njit(cache=True, nogil=True)
-def _settle(values: Any, order: Any) -> None:
-    start = 0
-    for i in range(1, order.size + 1):
-        if i == order.size or values[i] != values[start]:
-            if i - start > 1:
-                order[start:i].sort()
-            start = i
-
-
-def sorted_order(values: Array) -> tuple[Array, Array]:
-    """The order that sorts values, equal ones by place, and the sorted values.
-
-    As a stable sort gives them, in less time where few are equal.
-    """
-    order = np.argsort(values)
-    found = values[order]
-    _settle(found, order)
-    return order, found
-
-
 def count_hot(hashes: Array, most: int) -> int:
-    """How many buckets (equal hashes) hold more than ``most`` documents."""
-    found = np.sort(hashes, kind="stable")
-    starts = np.flatnonzero(np.concatenate([[True], found[1:] != found[:-1], [True]])) if found.size else np.empty(0, np.int64)
+    """How many buckets (equal neighbours) hold more than ``most`` documents."""
+    starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1], [True]])) if hashes.size else np.empty(0, np.int64)
     return int(np.count_nonzero(np.diff(starts) > most))
-
-
-def distinct(values: Array) -> Array:
-    """The values without repeats, sorted; ``np.unique`` hashes first, which takes ten times as long where most differ."""
-    found = np.sort(values)
-    first = np.ones(found.size, np.bool_)
-    np.not_equal(found[1:], found[:-1], out=first[1:])
-    return found[first]

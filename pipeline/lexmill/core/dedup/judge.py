@@ -8,12 +8,13 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit, uint64
+from numba import njit
 
 from lexmill.core.dedup.compare import copy_points
 from lexmill.core.dedup.identity import NO_DATE, NO_KEY, NO_VERSION
 from lexmill.core.dedup.rules import DedupRules, Guard, Value
 from lexmill.core.dedup.signature import NUM_PERM, SHINGLE, band_hashes, hash_shingles, unpack
+from lexmill.core.dedup.sorting import sort_hashes
 from lexmill.core.dedup.utf8 import Utf8, buffers, longest
 from lexmill.schema import SIGNATURE
 
@@ -80,46 +81,10 @@ class _Verdict(NamedTuple):
     gone: bool
 
 
-_SORT_BITS: Final = 20  # 8 MB of bounds
-
-
-@njit(cache=True, nogil=True)
-def _sort(values: Any, ends: Any, out: Any) -> None:
-    """Sort 64-bit hashes into ``out``: into about as many buckets as there are, by their first bits, then each bucket."""
-    bits = 1
-    while (1 << bits) < values.size and bits < _SORT_BITS:
-        bits += 1
-    shift = uint64(64 - bits)
-    n = 1 << bits
-    ends[: n + 1] = 0
-    for value in values:
-        ends[int(value >> shift) + 1] += 1
-    for k in range(1, n + 1):
-        ends[k] += ends[k - 1]
-    for value in values:
-        k = int(value >> shift)
-        out[ends[k]] = value
-        ends[k] += 1
-    start = 0
-    for k in range(n):
-        end = ends[k]
-        if end - start > 16:  # a shingle that stands in the text over and over
-            out[start:end].sort()
-        else:
-            for i in range(start + 1, end):
-                value = out[i]
-                j = i
-                while j > start and out[j - 1] > value:
-                    out[j] = out[j - 1]
-                    j -= 1
-                out[j] = value
-        start = end
-
-
 @njit(cache=True, nogil=True)
 def _shingle_set(data: Any, start: int, end: int, points: Any, hashes: Any, ends: Any, found: Any) -> Any:
     m = hash_shingles(points, copy_points(data, start, end, points)[0], hashes)
-    _sort(hashes[:m], ends, found[:m])
+    sort_hashes(hashes[:m], ends, found[:m])
     n = 0
     for i in range(m):
         if i == 0 or found[i] != found[i - 1]:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lexmill.core.dedup.cluster import sorted_order
 from lexmill.core.dedup.identity import NO_KEY, hash64
 from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
+from lexmill.core.dedup.sorting import sorted_order
 from lexmill.jobs.dedup.steps import Run
 from lexmill.schema import DOC_TYPES, SIGNATURE
 from lexmill.store.stages import Receipt, StageFolder, Target
@@ -73,8 +73,6 @@ def id_halves(doc_ids: pa.ChunkedArray) -> tuple[Any, Any]:
     return raw[:, 0], raw[:, 1]
 
 
-def in_range(values: Any, number: int, ranges: int) -> Any:
-    """Which hashes lie in one of so many equal ranges."""
-    low, high = (number << 64) // ranges, ((number + 1) << 64) // ranges
-    mask = values >= np.uint64(low)
-    return mask if number == ranges - 1 else mask & (values < np.uint64(high))
+def range_bounds(number: int, ranges: int) -> tuple[int, int]:
+    """The half-open bounds of one of so many equal ranges of hashes."""
+    return (number << 64) // ranges, ((number + 1) << 64) // ranges

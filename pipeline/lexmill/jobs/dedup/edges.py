@@ -7,14 +7,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexmill.core.dedup.cluster import components, count_hot, distinct, star_edges
+from lexmill.core.dedup.cluster import components, count_hot, shared_buckets, sorted_edges, star_edges
 from lexmill.core.dedup.identity import NO_KEY
 from lexmill.core.dedup.judge import MAX_BUCKET
-from lexmill.jobs.dedup.bands import ID_BAND, count_ranges, in_range
+from lexmill.core.dedup.sorting import distinct
+from lexmill.jobs.dedup.bands import ID_BAND, count_ranges, range_bounds
 from lexmill.jobs.dedup.identifiers import read_repeated
 from lexmill.jobs.dedup.steps import Run
 from lexmill.store.index import Entries, View
 from lexmill.store.stages import Receipt, StageFolder, Target
+
+_ENTRIES_AT_ONCE = 1 << 17
 
 _EDGE = pa.schema([("low", pa.int64()), ("high", pa.int64()), ("apart", pa.int64())])
 # ``component``: whom it may be a copy of, null if of nobody; ``kin``: whom it shares a bucket with.
@@ -42,21 +45,28 @@ def find_edges(
     target: Target, bands: StageFolder, ids: StageFolder, firsts: list[int], band: int, number: int, ranges: int, view: View
 ) -> Receipt:
     """Star edges of one band's buckets in one range of hashes."""
-    hashes, keys, ordinals = [], [], []
+    low, high = range_bounds(number, ranges)
+    repeated = read_repeated(ids)["ordinal"].to_numpy()
+    parts = []
     for first, path in zip(firsts, bands.parts(), strict=False):
         table = pq.ParquetFile(path).read_row_group(band, use_threads=False)
-        values = table["hash"].to_numpy()
-        mine = in_range(values, number, ranges)
-        hashes.append(values[mine])
-        keys.append(table["key"].to_numpy()[mine])
-        ordinals.append(first + table["row"].to_numpy()[mine].astype(np.int64))
-    ordinal = np.concatenate(ordinals)
-    gone = np.isin(ordinal, read_repeated(ids)["ordinal"].to_numpy())
-    new = Entries(np.concatenate(hashes)[~gone], np.concatenate(keys)[~gone], ordinal[~gone])
-    both = Entries.joined([_past_of(view, band, new), new])
-    edges = star_edges(both.hashes, both.keys, both.ordinals)
+        ordinals = np.add(table["row"].to_numpy(), first, dtype=np.int64)
+        entries = Entries(table["hash"].to_numpy(), table["key"].to_numpy(), ordinals).between(low, high).copy()
+        gone = np.isin(entries.ordinals, repeated) if repeated.size else np.empty(0, bool)
+        parts.append(entries.where(~gone) if gone.any() else entries)
+    # Ranges small enough for the processor's cache: what comes after takes no more time an entry, however many there are.
+    cuts = -(-sum(part.hashes.size for part in parts) // _ENTRIES_AT_ONCE)
+    found, hot = [np.empty((0, 3), np.int64)], 0
+    for cut in range(cuts):
+        bounds = low + (high - low) * cut // cuts, low + (high - low) * (cut + 1) // cuts
+        new = Entries.joined([part.between(*bounds) for part in parts])
+        both = Entries.joined([_past_of(view, band, new), new]) if view.segments else new
+        both = both.where(shared_buckets(both.hashes, both.keys, both.ordinals))
+        found.append(star_edges(both.hashes, both.keys, both.ordinals))
+        hot += count_hot(both.hashes, MAX_BUCKET)
+    edges = sorted_edges(np.concatenate(found))
     table = pa.table([edges[:, 0], edges[:, 1], edges[:, 2]], schema=_EDGE)
-    return target.write_work(table, tallies={"hot_bucket": count_hot(both.hashes, MAX_BUCKET)})
+    return target.write_work(table, tallies={"hot_bucket": hot})
 
 
 def _past_of(view: View, band: int, new: Entries) -> Entries:

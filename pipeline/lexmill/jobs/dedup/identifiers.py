@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexmill.core.dedup.cluster import distinct
-from lexmill.jobs.dedup.bands import ID_BAND, count_ranges, id_halves, in_range
+from lexmill.core.dedup.sorting import distinct
+from lexmill.jobs.dedup.bands import ID_BAND, count_ranges, id_halves, range_bounds
 from lexmill.jobs.dedup.steps import Run
 from lexmill.store.index import View
 from lexmill.store.stages import Receipt, StageFolder, Target
@@ -33,6 +33,12 @@ def find_used_ids(this: Run, digests: str, manifest: Mapping[str, Any]) -> dict[
     return this.go("ids", find_repeated, tasks)
 
 
+def _in_range(values: Any, number: int, ranges: int) -> Any:
+    low, high = range_bounds(number, ranges)
+    mask = values >= np.uint64(low)
+    return mask if number == ranges - 1 else mask & (values < np.uint64(high))
+
+
 def find_repeated(target: Target, signatures: StageFolder, firsts: list[int], number: int, ranges: int, view: View) -> Receipt:
     """Documents whose doc_id an earlier document has too: a record id that is not unique in its file, or one of another night."""
     heads, tails, exacts, ordinals = [], [], [], []
@@ -40,7 +46,7 @@ def find_repeated(target: Target, signatures: StageFolder, firsts: list[int], nu
         table = pq.read_table(path, columns=["doc_id", "exact"], use_threads=False)
         head, tail = id_halves(table["doc_id"])
         exact = np.frombuffer(b"".join(table["exact"].to_pylist()), np.dtype("<u8")).reshape(-1, 2)
-        mine = np.flatnonzero(in_range(head, number, ranges))
+        mine = np.flatnonzero(_in_range(head, number, ranges))
         heads.append(head[mine])
         tails.append(tail[mine])
         exacts.append(exact[mine])
