@@ -230,6 +230,7 @@ class _InOrder(WriterFactory):
 class _Handed(Py7zBytesIO):
     def __init__(self, filename: str, limit: int, to: _InOrder) -> None:
         super().__init__(filename, limit)
+        self._buffer: io.BytesIO = io.BytesIO()
         self._to = to
 
     def close(self) -> None:
