@@ -296,6 +296,12 @@ class Mix(_Section):
         return self
 
 
+class Report(_Section):
+    """What a release's report says beyond the release: ``prices`` is a price file (``prices.example.toml``)."""
+
+    prices: str | None = None
+
+
 class Nightly(_Section):
     """What a night does with files that are gone, and how long data is kept."""
 
@@ -374,6 +380,7 @@ class Config(_Section):
     review: Review = Review()
     tokenize: Tokenize = Tokenize()
     mix: Mix = Mix()
+    report: Report = Report()
     nightly: Nightly = Nightly()
     cluster: Cluster = Cluster()
     path: Path
