@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lexmill.core.dedup import judge as judging
-from lexmill.core.dedup.cluster import components, shared_buckets, star_edges
+from lexmill.core.dedup.cluster import Components, shared_buckets, star_edges
 from lexmill.core.dedup.compare import comparison_copies, comparison_copy
 from lexmill.core.dedup.describe import describe
 from lexmill.core.dedup.judge import CANDIDATES, PAIRS, judge
@@ -435,7 +435,10 @@ def test_bands_bring_together_what_is_near(rules: DedupRules, docs: list[Doc]) -
     bands = [(exact_hashes(table["exact"]), keys, ordinals)]
     bands += [(hashes[long, band], keys[long], ordinals[long]) for band in range(BANDS)]
     proposed_edges = np.concatenate([star_edges(*(column[shared_buckets(*band)] for column in band)) for band in bands])
-    nodes, labels = components(*proposed_edges[proposed_edges[:, 2] == 0, :2].T)
+    found = Components(0, len(docs))
+    left, right, apart = proposed_edges.T.copy()
+    found.add(left, right, apart == 0)
+    nodes, labels = found.labels()
     proposed = table.take(pa.array(nodes)).set_column(1, "component", pa.array(labels))
     assert gone(judge(proposed, 0.8, rules)) == gone(judge(table, 0.8, rules))
 
