@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lexmill.core.dedup import judge as judging
+from lexmill.core.dedup import shingles
 from lexmill.core.dedup.cluster import Components, shared_buckets, star_edges
-from lexmill.core.dedup.compare import comparison_copies, comparison_copy
+from lexmill.core.dedup.compare import comparison_copy
 from lexmill.core.dedup.describe import describe
 from lexmill.core.dedup.judge import CANDIDATES, PAIRS, judge
 from lexmill.core.dedup.rules import DedupRules
-from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, hash_shingle, unpack
-from lexmill.core.dedup.utf8 import buffers
+from lexmill.core.dedup.signature import BANDS, SHINGLE, band_hashes, exact_hashes, unpack
 from lexmill.schema import DOCUMENT_RAW
 from tests.core.dedup.conftest import RULES
 
@@ -443,25 +443,15 @@ def test_bands_bring_together_what_is_near(rules: DedupRules, docs: list[Doc]) -
     assert gone(judge(proposed, 0.8, rules)) == gone(judge(table, 0.8, rules))
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.text("甲乙丙某×*，, a\u3000", max_size=80) | st.text(max_size=40), max_size=6))
-def test_sets_of_shingles_are_those_of_the_comparison_copies(texts: list[str]) -> None:
-    column = pa.array([text * (1 + 40 * (at % 2)) for at, text in enumerate(texts)], pa.string())
-    shingles = judging.Shingles(buffers(column))
-    for row, copy in enumerate(comparison_copies(column).to_pylist()):
-        expected = {hash_shingle(copy[at : at + SHINGLE]) for at in range(len(copy) - SHINGLE + 1)}
-        assert shingles.of(row).tolist() == sorted(shingles.of(row).tolist())
-        assert {int(value) >> 32 for value in shingles.of(row)} == expected
-
-
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls = [0]
-    exact = judging.in_common
+    exact = shingles.in_common
 
     def count(left: Any, right: Any) -> int:
         calls[0] += 1
         return int(exact(left, right))
 
+    monkeypatch.setattr(shingles, "in_common", count)
     monkeypatch.setattr(judging, "in_common", count)
     return calls
 
