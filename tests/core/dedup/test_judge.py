@@ -3,6 +3,7 @@
 import datetime
 import itertools
 import random
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -478,3 +479,38 @@ def test_look_alikes_below_the_threshold_are_capped(rules: DedupRules, monkeypat
     copy = Doc("x", edited(docs[300].text, 1) + "完")
     assert set(gone(judge(candidates([*docs, copy]), 0.8, rules))) >= {"d00300"}
     assert calls[0] <= 4 * 601
+
+
+def on_one_form(n: int, slots: int = 30, width: int = 4) -> list[Doc]:
+    """Forms filled in: different contracts at a Jaccard index of about .79 to each other, none of which says which it is."""
+    form = prose(5, 2000)
+    places = sorted(random.Random(5).sample(range(0, len(form) - width, 2 * width), slots))
+    docs = []
+    for number in range(n):
+        chars = list(form)
+        for place, filled in zip(places, range(slots), strict=True):
+            chars[place : place + width] = prose(1000 * number + filled + 7, width)
+        docs.append(Doc(f"d{number:05}", "".join(chars), doc_type="contract"))
+    return docs
+
+
+@pytest.mark.parametrize("prefer", ["best", "first"])
+def test_a_hot_bucket_loses_no_copy(rules: DedupRules, monkeypatch: pytest.MonkeyPatch, prefer: judging.Prefer) -> None:
+    monkeypatch.setattr(judging, "MAX_BUCKET", 64)
+    monkeypatch.setattr(judging, "MAX_VERIFIED", 16)
+    docs = on_one_form(2000)
+    chance = random.Random(1)
+    originals = chance.sample(docs, 60)
+    copies = [Doc(f"x{n}", edited(doc.text, 36 + n % 6, n), doc_type="contract") for n, doc in enumerate(originals)]
+    assert all(similarity(doc.text, copy.text) >= 0.8 for doc, copy in zip(originals, copies, strict=True))
+    table = candidates(chance.sample([*docs, *copies], len(docs) + len(copies)))
+    pairs = {frozenset((doc.doc_id, copy.doc_id)) for doc, copy in zip(originals, copies, strict=True)}
+    calls, counts = counted(monkeypatch), Counter[str]()
+    found = {frozenset((away, twin)) for away, (_, twin) in gone(judge(table, 0.8, rules, "all", prefer, counts)).items()}
+    assert found == pairs
+    assert counts[judging.HOT_REFINED] == table.num_rows
+    assert counts[judging.HOT_CAPPED] > 0
+    assert calls[0] <= judging.MAX_VERIFIED * table.num_rows
+
+    monkeypatch.setattr(judging, "rare_bands", lambda _, rows: [[] for _ in rows])
+    assert len(gone(judge(table, 0.8, rules, "all", prefer))) < len(pairs), "without the second key some are not found"

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -102,7 +102,7 @@ class _Bucket:
     signatures: Array
     shingles: Shingles
 
-    def estimate(self, row: int, others: list[int]) -> Array:
+    def estimate(self, row: int, others: list[int] | Array) -> Array:
         """The Jaccard similarities that the signatures of ``row`` and ``others`` let expect."""
         return np.count_nonzero(self.signatures[others] == self.signatures[row], axis=1) / NUM_PERM
 
@@ -196,12 +196,13 @@ def _shared(hashes: Array) -> list[list[int]]:
 
 
 def _rare_bands(bucket: _Bucket, rows: list[int], bands: list[list[int]]) -> dict[int, list[int]]:
-    """The bands of the rare shingles of those documents of a component that share a hot bucket."""
+    """The bands of the rare shingles of the documents of a component, of the types that have a hot bucket in it."""
     if len(rows) <= MAX_BUCKET or all(bucket.keys[row] != NO_KEY for row in rows):
         return {}  # where all say which case they are, only documents of one case are compared
     sizes = Counter((bucket.doc_types[row], band) for row in rows for band in bands[row])
-    hot = [row for row in rows if any(sizes[bucket.doc_types[row], band] > MAX_BUCKET for band in bands[row])]
-    return dict(zip(hot, rare_bands(bucket.shingles, hot), strict=True))
+    hot = {doc_type for (doc_type, _), size in sizes.items() if size > MAX_BUCKET}
+    own = [row for row in rows if bucket.doc_types[row] in hot]
+    return dict(zip(own, rare_bands(bucket.shingles, own), strict=True))
 
 
 class _Component:
@@ -296,7 +297,6 @@ class _Component:
             buckets = [self.by_key.get((band, doc_type, key), []) for band in bands]
         else:
             buckets = [self.by_band.get((band, doc_type), []) for band in bands]
-            buckets += [self.by_rare.get((band, doc_type), []) for band in self.rare.get(row, ())]
         found: dict[int, None] = {}
         for rows in sorted(buckets, key=len):
             found.update(dict.fromkeys(rows))
@@ -305,19 +305,34 @@ class _Component:
                 break
         return list(found)[:MAX_BUCKET]
 
+    def _in_turn(self, row: int, bands: list[int]) -> Iterator[int]:
+        """The candidates to verify: those that share rare shingles, most bands first, then those that the signatures let expect.
+
+        The first is looked at in any case, so that the pair table says how near the nearest was.
+        """
+        rare: Counter[int] = Counter()
+        if self.bucket.keys[row] == NO_KEY:
+            for band in self.rare.get(row, ()):
+                rare.update(self.by_rare.get((band, self.bucket.doc_types[row]), ()))
+        least = self.threshold - MARGIN
+        kin = np.array([other for other, _ in rare.most_common(MAX_BUCKET)], np.int64)
+        likely = kin[self.bucket.estimate(row, kin) >= least].tolist()
+        yield from likely
+        others = [other for other in self._candidates(row, bands) if other not in rare]
+        if others:
+            estimates = self.bucket.estimate(row, others)
+            for rank, at in enumerate(np.argsort(-estimates, kind="stable").tolist()):
+                if (rank or likely) and estimates[at] < least:
+                    break
+                yield others[at]
+
     def _near_twin(self, row: int, bands: list[int]) -> _Verdict | None:
         best: _Verdict | None = None
-        candidates = self._candidates(row, bands)
-        if candidates:
-            estimates = self.bucket.estimate(row, candidates)
-            for rank, at in enumerate(np.argsort(-estimates, kind="stable")[:MAX_VERIFIED].tolist()):
-                # The first is looked at in any case, so that the pair table says how near the nearest was.
-                if rank and estimates[at] < self.threshold - MARGIN:
-                    break
-                verdict = self._verify(row, candidates[at])
-                if verdict.gone:
-                    return verdict
-                best = verdict if best is None or verdict.jaccard > best.jaccard else best
+        for candidate in islice(self._in_turn(row, bands), MAX_VERIFIED):
+            verdict = self._verify(row, candidate)
+            if verdict.gone:
+                return verdict
+            best = verdict if best is None or verdict.jaccard > best.jaccard else best
         refused = self._refused(row, bands)
         return refused if refused and (best is None or refused.jaccard > best.jaccard) else best
 

@@ -9,14 +9,14 @@ from numba import njit, uint64
 from lexmill.core.dedup.shingles import Shingles
 from lexmill.core.dedup.signature import permutations, sign_hashes
 
-# A shingle is rare where no more than one in so many of the documents has it, or no more than a few have.
+# A shingle is rare where it stands in no more than one of so many documents, or a few times.
 _RARE_SHARE: Final = 50
 _RARE: Final = 4
 # Two copies at a Jaccard index of .8 on a form that makes up three quarters share .4 to .6 of what is their own: with 16 bands of
 # 2 rows they meet with probability .94 to .998, different cases (below .05) with .04.
 _BANDS: Final = 16
 _ROWS: Final = 2
-# Documents are counted by the first bits of a shingle's hash: 16 MB; of too few bits a rare shingle is taken for a common one.
+# Occurrences are counted by the first bits of a shingle's hash: 16 MB; of too few bits a rare shingle is taken for a common one.
 _COUNT_BITS: Final = 22
 
 
@@ -42,16 +42,14 @@ def rare_bands(shingles: Shingles, rows: Sequence[int]) -> list[list[int]]:
     A document that has none (it is nothing but the form) has no bands.
     """
     counts = np.zeros(1 << _COUNT_BITS, np.int32)
-    most = 0
     for row in rows:
-        found = shingles.of(row)
-        most = max(most, found.size)
-        _count(found, counts)
+        _count(shingles.hashes(row), counts)
+    most = shingles.longest
     a, b = (values[: _BANDS * _ROWS].copy() for values in permutations())
     rare, mixed, signed = np.empty(most, np.uint64), np.empty(most, np.uint32), np.empty(_BANDS * _ROWS, np.uint32)
     bands: list[list[int]] = []
     for row in rows:
-        n = _rare(shingles.of(row), counts, max(_RARE, len(rows) // _RARE_SHARE), rare)
+        n = _rare(shingles.hashes(row), counts, max(_RARE, len(rows) // _RARE_SHARE), rare)
         sign_hashes(rare, n, a, b, mixed, signed)
         pairs = signed.reshape(_BANDS, _ROWS).astype(np.uint64)
         values = (pairs[:, 0] << np.uint64(32) | pairs[:, 1]).tolist()

@@ -7,18 +7,22 @@ from numba import njit
 
 from lexmill.core.dedup.compare import copy_points
 from lexmill.core.dedup.signature import hash_shingles
-from lexmill.core.dedup.sorting import sort_hashes
+from lexmill.core.dedup.sorting import room_for_bounds, sort_hashes
 from lexmill.core.dedup.utf8 import Utf8, longest
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @njit(cache=True, nogil=True)
-def _shingle_set(data: Any, start: int, end: int, points: Any, hashes: Any, ends: Any, found: Any) -> Any:
-    m = hash_shingles(points, copy_points(data, start, end, points)[0], hashes)
-    sort_hashes(hashes[:m], ends, found[:m])
+def _hash_text(data: Any, start: int, end: int, points: Any, hashes: Any) -> int:
+    return hash_shingles(points, copy_points(data, start, end, points)[0], hashes)
+
+
+@njit(cache=True, nogil=True)
+def _shingle_set(hashes: Any, ends: Any, found: Any) -> Any:
+    sort_hashes(hashes, ends, found)
     n = 0
-    for i in range(m):
+    for i in range(hashes.size):
         if i == 0 or found[i] != found[i - 1]:
             found[n] = found[i]  # n ≤ i: the one before i still stands, or is its own copy
             n += 1
@@ -26,23 +30,26 @@ def _shingle_set(data: Any, start: int, end: int, points: Any, hashes: Any, ends
 
 
 class Shingles:
-    """The distinct 64-bit hashes of the 5-grams of the comparison copies of texts, sorted; ``of`` gives those of one text.
+    """The 64-bit hashes of the 5-grams of the comparison copies of texts.
 
     All share one room to work in: to allocate and to touch it anew took longer than the work.
     """
 
     def __init__(self, texts: Utf8) -> None:
-        most = longest(texts.offsets)
         self._texts = texts
-        self._room = tuple(
-            np.empty(size, kind) for size, kind in ((most, np.uint32), (most, np.uint64), (2 * most + 2, np.int64))
-        )
-        self._found = np.empty(most, np.uint64)
+        self.longest = longest(texts.offsets)
+        self._points, self._hashes = np.empty(self.longest, np.uint32), np.empty(self.longest, np.uint64)
+        self._found, self._ends = np.empty(self.longest, np.uint64), room_for_bounds(self.longest)
+
+    def hashes(self, row: int) -> Array:
+        """All hashes of one text, as they stand in it; they are gone when the next text is asked for."""
+        start, end = self._texts.offsets[row : row + 2]
+        return self._hashes[: _hash_text(self._texts.data, start, end, self._points, self._hashes)]
 
     def of(self, row: int) -> Array:
-        """The set of one text."""
-        start, end = self._texts.offsets[row : row + 2]
-        found: Array = _shingle_set(self._texts.data, start, end, *self._room, self._found)
+        """The distinct hashes of one text, sorted."""
+        hashes = self.hashes(row)
+        found: Array = _shingle_set(hashes, self._ends, self._found[: hashes.size])
         return found
 
 
