@@ -4,7 +4,17 @@ import random
 
 import pytest
 
-from lexmill.core.forecast import Z95, Estimate, Stratum, copies_at_scale, cores_for, line, ratio_estimate, wall_seconds
+from lexmill.core.forecast import (
+    Z95,
+    Estimate,
+    Stratum,
+    copies_at_scale,
+    cores_for,
+    line,
+    part_estimate,
+    ratio_estimate,
+    wall_seconds,
+)
 
 
 def test_proportional_costs_are_estimated_without_error() -> None:
@@ -21,6 +31,27 @@ def test_the_interval_covers_the_truth() -> None:
         value, error = ratio_estimate([Stratum(sum(size for size, _ in parts), chance.sample(parts, 30))])
         covered += abs(value - truth) <= Z95 * error
     assert 0.90 <= covered / 300 <= 0.99
+
+
+def test_a_fixed_cost_is_told_from_one_a_byte() -> None:
+    sizes = (10, 20, 40, 80)
+    strata = [
+        Stratum(64_000, [(size, 3.0 + 0.2 * size) for size in sizes]),
+        Stratum(32_000, [(size, 3.0 + 0.5 * size) for size in sizes]),
+    ]
+    assert part_estimate(strata, 7) == pytest.approx((7 * 3.0 + 64_000 * 0.2 + 32_000 * 0.5, 0.0), abs=1e-4)
+    alike = [Stratum(1000, [(10, 5.0), (10, 5.0)])]
+    assert part_estimate(alike, 1) == ratio_estimate(alike)
+
+
+def test_the_interval_covers_with_a_fixed_cost() -> None:
+    chance = random.Random(3)
+    covered = 0
+    for _ in range(300):
+        drawn = [(size, 20 + size * chance.uniform(0.8, 1.2)) for size in (10, 20, 40, 80) * 6]
+        value, error = part_estimate([Stratum(100_000, drawn)], 50)
+        covered += abs(value - (50 * 20 + 100_000)) <= Z95 * error
+    assert 0.9 <= covered / 300 <= 0.99
 
 
 def test_a_census_has_no_error() -> None:

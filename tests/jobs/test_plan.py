@@ -6,7 +6,8 @@ import pytest
 
 from lexmill.errors import ConfigError
 from lexmill.jobs.ingest import Piece
-from lexmill.jobs.plan import choose, cost, load_prices
+from lexmill.jobs.plan import choose, cost, joined
+from lexmill.jobs.prices import load_prices
 
 PRICES = Path(__file__).parents[2] / "prices.example.toml"
 
@@ -22,6 +23,13 @@ def test_every_source_is_sampled_by_its_share_and_the_same_each_time() -> None:
     assert 18 <= len(chosen["big"]) <= 21
     assert len(chosen["small"]) == 4
     assert chosen["big"] != sorted(parts)[: len(chosen["big"])]
+
+
+def test_parts_are_joined_without_losing_one() -> None:
+    parts = [[piece("a", n, n)] for n in range(20)]
+    found = joined(parts)
+    assert [len(part) for part in found] == [1, 2, 4, 8, 1, 2, 2]
+    assert [one for part in found for one in part] == [one for part in parts for one in part]
 
 
 def test_the_example_prices_are_read_and_the_cost_adds_up() -> None:

@@ -1,7 +1,8 @@
-"""What a whole run would take, from what a stratified sample of its parts took: a ratio estimate with an interval.
+"""What a whole run would take, from what a stratified sample of its parts took: a regression estimate with an interval.
 
-Costs of tasks that each work on one part grow with the bytes of the parts, stratum (source) by stratum. The first task of a
-process also pays for what it loads; that, and what no task explains (start of the cluster, imports, the driver), is counted once.
+A task that works on one part costs something whatever its size, and something a byte that is its stratum's (source's) own. The
+first task of a process also pays for what it loads; that, and what no task explains (start of the cluster, imports, the driver),
+is counted once.
 Copies are rarer in a sample than in the whole, because both of a pair must be drawn: the share of copies found is divided by the
 share sampled (exact for pairs, too low for larger clusters), and what comes after dedup shrinks with it.
 """
@@ -9,6 +10,8 @@ share sampled (exact for pairs, too low for larger clusters), and what comes aft
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 # Two-sided 95 % of the normal distribution, and what the model itself may be wrong by (BENCHMARKS.md).
 Z95 = 1.96
@@ -52,6 +55,30 @@ def ratio_estimate(strata: Sequence[Stratum]) -> tuple[float, float]:
             left = 1 - weight / stratum.total
             variance += (stratum.total / weight) ** 2 * number * left * spread
     return total, math.sqrt(variance)
+
+
+def part_estimate(strata: Sequence[Stratum], tasks: int) -> tuple[float, float]:
+    """(total cost, its standard error) of ``tasks`` tasks, by least squares: a fixed cost for each, and one a byte by stratum.
+
+    Errors are taken to grow with the size. Parts of the sample are smaller than those of the run, and a ratio would count the
+    fixed cost too often. Where the sample is too small, or a cost would come out below nothing, the ratio stands.
+    """
+    drawn = [(number, size, cost) for number, stratum in enumerate(strata) for size, cost in stratum.sampled]
+    known = sorted({number for number, *_ in drawn})
+    free = len(drawn) - len(known) - 1
+    if free < 1 or len({size for _, size, _ in drawn}) == 1:
+        return ratio_estimate(strata)
+    given = np.zeros((len(drawn), len(known) + 1))
+    for row, (number, size, _) in enumerate(drawn):
+        given[row, 0] = 1 / size
+        given[row, 1 + known.index(number)] = 1
+    costs = np.array([cost / size for _, size, cost in drawn])
+    found, *_ = np.linalg.lstsq(given, costs, rcond=None)
+    if (found < 0).any():
+        return ratio_estimate(strata)
+    wanted = np.array([tasks, *(strata[number].total for number in known)], float)
+    noise = float(((costs - given @ found) ** 2).sum()) / free
+    return float(wanted @ found), math.sqrt(max(0.0, noise * float(wanted @ np.linalg.pinv(given.T @ given) @ wanted)))
 
 
 def copies_at_scale(share_found: float, share_sampled: float) -> float:

@@ -2,14 +2,10 @@
 
 import hashlib
 import resource
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import date
-from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
 
 from lexmill.cluster import worker_count
@@ -22,14 +18,15 @@ from lexmill.core.forecast import (
     copies_at_scale,
     cores_for,
     line,
-    ratio_estimate,
+    part_estimate,
     wall_seconds,
 )
 from lexmill.core.ingest.records import SPLITTABLE
-from lexmill.errors import ConfigError
 from lexmill.jobs import ingest
+from lexmill.jobs.call import Outcome
 from lexmill.jobs.ingest import MB, Piece
-from lexmill.jobs.parts import Outcome, PartTask
+from lexmill.jobs.parts import PartTask
+from lexmill.jobs.prices import Prices
 from lexmill.jobs.run import STAGES, bring_up_to, open_job, usage
 from lexmill.store import files
 from lexmill.store.workspace import RELEASE, Workspace
@@ -50,57 +47,6 @@ _BY_PART = {
     "tokenize.scatter",
 }
 _AFTER_DEDUP = ("decontaminate", "deidentify", "filter", "tokenize", "release")
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Compute(_Section):
-    """Prices of an hour of a virtual core and of a GiB of memory, and what is paid of them (0.18 = 18 % of the price)."""
-
-    vcpu_hour: float = Field(ge=0)
-    gib_hour: float = Field(ge=0)
-    spot_price_ratio: float = Field(default=1.0, gt=0, le=1)
-
-
-class Storage(_Section):
-    """The price of a GB for a month, and how many months it is kept."""
-
-    gb_month: float = Field(ge=0)
-    months: float = Field(ge=0)
-
-
-class Human(_Section):
-    """What people look at: documents, minutes for each, the price of an hour."""
-
-    hour: float = Field(ge=0)
-    documents: int = Field(ge=0)
-    minutes_per_document: float = Field(ge=0)
-
-
-class Prices(_Section):
-    """A price file: a price list with its day and where it was read."""
-
-    currency: str
-    date: date
-    source: str
-    compute: Compute
-    storage: Storage
-    human: Human
-
-
-def load_prices(path: Path) -> Prices:
-    """Read a price file (TOML); raises ConfigError with every fault at once."""
-    try:
-        return Prices.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); see prices.example.toml") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: is not TOML in UTF-8: {error}") from None
-    except ValidationError as error:
-        faults = [f"{path}: {'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()]
-        raise ConfigError("\n".join(faults)) from None
 
 
 @dataclass
@@ -132,6 +78,17 @@ def choose(parts: Mapping[int, list[Piece]], sample_bytes: int) -> dict[str, lis
             drawn.append(number)
         chosen[source] = sorted(drawn)
     return chosen
+
+
+def joined(parts: Sequence[list[Piece]]) -> list[list[Piece]]:
+    """The same pieces in parts of one, two, four, eight of these, and so on, to tell what a part costs whatever its size."""
+    found: list[list[Piece]] = []
+    at = 0
+    while at < len(parts):
+        number = 1 << len(found) % 4
+        found.append([piece for part in parts[at : at + number] for piece in part])
+        at += number
+    return found
 
 
 def _size(pieces: Sequence[Piece]) -> int:
@@ -181,7 +138,8 @@ def _plan(
     peak = _measure(config, config.ingest.part_mb, console, [largest], 1).seen.peak
     part_mb = min(config.ingest.part_mb, _SAMPLE_PART_MB)
     parts = _planned(config, part_mb)
-    drawn = [parts[number] for numbers in choose(parts, int(sample_mb * MB)).values() for number in numbers]
+    chosen = choose(parts, int(sample_mb * MB)).values()
+    drawn = [part for numbers in chosen for part in joined([parts[number] for number in numbers])]
     workers = worker_count(_local(config))
     quarter = _measure(config, part_mb, console, drawn[::4], workers)
     whole = _measure(config, part_mb, console, drawn, workers)
@@ -256,7 +214,7 @@ def _measure(config: Config, part_mb: float, console: Console, parts: list[list[
     )
 
 
-def _by_part(took: _Took, stage: str, totals: Mapping[str, int]) -> tuple[float, float, float]:
+def _by_part(took: _Took, stage: str, totals: Mapping[str, int], n_parts: int) -> tuple[float, float, float]:
     """(core-seconds of the whole, their standard error, what a process pays at its first task) of a stage with a task a part."""
     mine = [(number, pid, spent) for name, number, pid, spent in took.seen.tasks if name == stage]
     firsts = {pid: index for index, (_, pid, _) in reversed(list(enumerate(mine)))}
@@ -267,7 +225,7 @@ def _by_part(took: _Took, stage: str, totals: Mapping[str, int]) -> tuple[float,
 
     # Where a source has no task but first ones, their cost stands, loading and all.
     strata = [Stratum(size, sampled(rest, source) or sampled(mine, source)) for source, size in totals.items()]
-    value, error = ratio_estimate(strata)
+    value, error = part_estimate(strata, n_parts)
     mean = sum(spent for *_, spent in rest) / max(1, sum(took.sizes[number] for number, *_ in rest))
     loading = sum(max(0.0, mine[index][2] - mean * took.sizes[mine[index][0]]) for index in firsts.values())
     return value, error, loading / max(1, len(firsts))
@@ -295,7 +253,7 @@ def _forecast(
     for stage in dict.fromkeys(stage for stage, *_ in whole.seen.tasks):
         after = kept if stage.partition(".")[0] in _AFTER_DEDUP else 1.0
         if stage in _BY_PART:
-            value, error, first = _by_part(whole, stage, totals)
+            value, error, first = _by_part(whole, stage, totals, n_parts)
             stages[stage] = (value * after, n_parts)
             variance += (error * after) ** 2
             loading += first

@@ -55,6 +55,9 @@ _CREDIT_CHARS = "0123456789ABCDEFGHJKLMNPQRTUWXY"
 _ORG_WEIGHTS = (3, 7, 9, 10, 5, 8, 4, 2)
 
 
+KINDS = ("BANK_CARD", "ID_CARD", "MOBILE", "USCC")  # what ``find_valid_identifiers`` knows
+
+
 class Identifier(NamedTuple):
     """A valid identifier that stands in a text: half-open code points and its kind."""
 

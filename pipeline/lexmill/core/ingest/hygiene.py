@@ -4,7 +4,8 @@ import re
 from typing import NamedTuple
 
 from lexmill.core.batch import n_bytes
-from lexmill.core.ingest.rules import BLANK, CHARACTER, LINE, PRIVATE_USE, RUN, HygieneRule, IngestRules
+from lexmill.core.ingest.glance import Glance
+from lexmill.core.ingest.rules import PRIVATE_USE, HygieneRule, IngestRules
 
 _PRIVATE_USE = re.compile(f"[{PRIVATE_USE}]+")
 
@@ -32,22 +33,33 @@ def clean(text: str, rules: IngestRules) -> Cleaned:
     """
     edits: list[Edit] = []
     n_private_use = 0
-    held = rules.classes.held_by(text)
-    if held & CHARACTER:
+    looked_at, seen = text, rules.glancer.at(text)
+
+    def glance() -> Glance:
+        nonlocal looked_at, seen
+        if text is not looked_at:
+            looked_at, seen = text, rules.glancer.at(text)
+        return seen
+
+    if glance().has_characters:
         for rule in (*rules.character, *rules.mapping):
             text = _apply(rule, text, edits)
         n_private_use = sum(map(len, _PRIVATE_USE.findall(text)))
-        held = rules.classes.held_by(text)
-    if held & RUN:
-        n_before = len(edits)
+    if glance().has_runs:
         for rule in rules.run:
             text = _apply(rule, text, edits)
-        held = rules.classes.held_by(text) if len(edits) > n_before else held
-    for rule in (*rules.spaced_word, *rules.line_end) if held & BLANK else ():
-        text = _apply(rule, text, edits)
-    if held & LINE:
-        text = _without_lines(text, rules, edits)
-    for rule in (*rules.wrapped_line, *rules.blank_line, *rules.text_end):
+    if glance().is_spaced:
+        for rule in rules.spaced_word:
+            text = _apply(rule, text, edits)
+    if glance().has_trailing:
+        for rule in rules.line_end:
+            text = _apply(rule, text, edits)
+    if glance().hits != []:
+        text = _without_lines(text, rules, glance().hits, edits)
+    for wrapped in rules.wrapped_line:
+        if glance().n_stopping >= wrapped.min_lines:
+            text = _apply(wrapped, text, edits)
+    for rule in (*rules.blank_line, *rules.text_end):
         text = _apply(rule, text, edits)
     return Cleaned(text, tuple(edits), n_private_use)
 
@@ -59,12 +71,13 @@ def _apply(rule: HygieneRule, text: str, edits: list[Edit]) -> str:
     return after
 
 
-def _without_lines(text: str, rules: IngestRules, edits: list[Edit]) -> str:
+def _without_lines(text: str, rules: IngestRules, hits: list[int] | None, edits: list[Edit]) -> str:
+    """The text without the lines that a rule takes out, looked for where the ``hits`` are (None: not told)."""
     taken: dict[str, list[str]] = {}
     kept = []
     done = end = 0
-    for hit in rules.any_line_need.finditer(text):
-        at = hit.start()
+    by_limit = [(rule.max_chars, rule) for rule in rules.line]
+    for at in [hit.start() for hit in rules.any_line_need.finditer(text)] if hits is None else hits:
         if at < end:
             continue
         begin = text.rfind("\n", end, at) + 1 or end
@@ -72,7 +85,8 @@ def _without_lines(text: str, rules: IngestRules, edits: list[Edit]) -> str:
         if end - 1 - begin > rules.longest_line:
             continue
         line = text[begin : end - 1]
-        rule = next((rule for rule in rules.line if rule.matches(line)), None)
+        length = len(line)
+        rule = next((rule for limit, rule in by_limit if length <= limit and rule.matches(line)), None)
         if rule is not None:
             taken.setdefault(rule.id, []).append(line)
             kept.append(text[done:begin])

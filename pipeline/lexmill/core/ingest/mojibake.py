@@ -19,7 +19,8 @@ def _shown_in_gbk(firsts: bytes, seconds: bytes) -> str:
 # Read as GBK, two UTF-8 characters become three: lead + continuation, continuation + lead, continuation + continuation.
 # The first two in this order are 3.6 to a million characters of sound legal text, and every second pair of mangled text.
 _GBK_FIRST = _shown_in_gbk(_LEADS, _CONTINUATIONS)
-_GBK_PAIR = re.compile(f"[{re.escape(_GBK_FIRST)}][{re.escape(_shown_in_gbk(_CONTINUATIONS, _LEADS))}]")
+_GBK_SECOND = _shown_in_gbk(_CONTINUATIONS, _LEADS)
+_GBK_PAIR = re.compile(f"[{re.escape(_GBK_FIRST)}][{re.escape(_GBK_SECOND)}]")
 _MIN_REPAIR = 6
 _MIN_PAIRS = 5
 _MIN_PAIR_SHARE = 0.1
@@ -39,8 +40,8 @@ _MIN_LATIN_SHARE = 0.05
 # U+FFFD twice, written as UTF-8 and read as GBK.
 _LOST = "锟斤拷"
 
-_CLASSES = CharacterClasses([_LOST[0], _LATIN_MARKS, _GBK_FIRST])
-_OF_LOST, _OF_LATIN, _OF_GBK = (1 << bit for bit in range(3))
+_CLASSES = CharacterClasses([_LOST[0], _LATIN_MARKS, _GBK_FIRST, _GBK_SECOND], pair=(2, 3))
+_OF_LOST, _OF_LATIN, _, _, _GBK_PAIRED = (1 << bit for bit in range(5))
 
 
 def unmangle(text: str) -> str:
@@ -59,7 +60,7 @@ def unmangle(text: str) -> str:
         held = _CLASSES.held_by(text)
         if sum(len(run) for run in _LATIN_RESIDUE.findall(text)) > _MIN_LATIN_SHARE * len(text):
             raise DocumentError("ingest.mojibake")
-    if held & _OF_GBK and _GBK_PAIR.search(text):
+    if held & _GBK_PAIRED and _GBK_PAIR.search(text):
         text = "\n".join(map(_from_gbk, text.split("\n")))
         pairs = _GBK_PAIR.findall(text)
         if len(set(pairs)) >= _MIN_PAIRS and 2 * len(pairs) > _MIN_PAIR_SHARE * len(text):

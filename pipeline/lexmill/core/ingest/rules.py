@@ -10,7 +10,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from lexmill.core.ingest.held import CharacterClasses
+from lexmill.core.ingest import glance
+from lexmill.core.ingest.glance import Glancer
 from lexmill.core.rulebook import Fault, Rule, Rulebook
 
 _Texts = Annotated[tuple[str, ...], Field(strict=False)]
@@ -183,7 +184,13 @@ class Line(HygieneRule):
 
     def matches(self, line: str) -> bool:
         """Whether this rule takes the line out."""
-        return len(line) <= self.max_chars and holds_any(line, self.needs) and self._compiled.fullmatch(line) is not None
+        if len(line) > self.max_chars:
+            return False
+        # A generator costs more than the search.
+        for need in self.needs:
+            if need in line:
+                return self._compiled.fullmatch(line) is not None
+        return False
 
     def apply(self, text: str) -> str:
         return "\n".join(line for line in text.split("\n") if not self.matches(line))
@@ -305,10 +312,6 @@ def holds_any(text: str, needs: tuple[str, ...]) -> bool:
     return False
 
 
-CHARACTER, RUN, BLANK, LINE = (1 << bit for bit in range(4))
-"""The bits of ``IngestRules.classes``."""
-
-
 class IngestRules(Rulebook):
     """All hygiene, in the order in which it is done."""
 
@@ -323,23 +326,25 @@ class IngestRules(Rulebook):
     text_end: tuple[TextEnd, ...] = ()
 
     @cached_property
-    def classes(self) -> CharacterClasses:
-        """Classes of characters without which there is nothing to do.
-
-        ``CHARACTER`` is what a rule of characters, or a mapping, may change, and private use; ``RUN``, ``BLANK`` and ``LINE`` are
-        what a run, a spaced word or a line's end, and a line that goes must hold.
-        """
+    def glancer(self) -> Glancer:
+        """Tells which rules have something to look at in a text."""
         characters = [char for rule in self.character for char in rule.every()]
         characters += [char for rule in self.mapping for char in rule.beginnings]
         characters += map(chr, range(0xE000, 0xF900))
-        runs = [need[0] for rule in self.run for need in rule.needs]
-        blanks = _BLANKS + "".join(rule.joined for rule in self.line_end)
-        lines = [need[0] for rule in self.line for need in rule.needs]
-        return CharacterClasses([characters, runs, blanks, lines])
+        needs = [need for rule in self.line for need in rule.needs]
+        classes = {
+            glance.CHARACTER: characters,
+            glance.RUN: [need[0] for rule in self.run for need in rule.needs],
+            glance.BLANK: _BLANKS,
+            glance.LINE_END: "".join(rule.joined for rule in self.line_end),
+            glance.WORD: [word[0] for rule in self.spaced_word for word in rule.words],
+            glance.STOP: f"{_STOPS}\n",
+        }
+        return Glancer(classes, needs, min((rule.min_columns // 2 for rule in self.wrapped_line), default=0))
 
     @cached_property
     def any_line_need(self) -> re.Pattern[str]:
-        """Finds what a line must hold for any rule to take it out; as fast as the needs begin with rare characters."""
+        """Finds what a line must hold for any rule to take it out."""
         needs = dict.fromkeys(need for rule in self.line for need in rule.needs)
         return re.compile("|".join(map(re.escape, needs)) or r"(?!)")
 

@@ -1,6 +1,7 @@
 """Guess the type of a legal document from a few cheap cues."""
 
 import re
+from itertools import islice
 
 # Patterns that are looked for all over an opening begin with a character in each alternative: `re` then skips what cannot match.
 # Enough to tell a type; texts are read no further.
@@ -12,7 +13,8 @@ _OPTIONS = re.compile(r"\n[ \t\u3000]*[(（]?[AＡ][)）.．、:：][^\n]*\n+[ \
 _CHOICE = r"[^。\n]{0,40}(?:正确|错误|不正确|適當|不包括|成立)的?(?:是|有|吗)"
 _EXAM = re.compile(
     r"\n[【\[]?(?:正确|参考)?答案[】\]]?[ ]?[：:]|请给出详细的推理过程|请说明(?:理由|推理)"
-    rf"|下列{_CHOICE}|以下{_CHOICE}|下述{_CHOICE}|何者(?:正確|錯誤|有誤|為是|為非)"
+    # 下 is rarer than 以.
+    rf"|下(?:列|述|(?<=以下)){_CHOICE}|何者(?:正確|錯誤|有誤|為是|為非)"
 )
 _ARTICLE = re.compile(
     r"\n[ \t\u3000#*]*第[ \u3000]{0,2}[一二三四五六七八九十百千零0-9０-９]{1,7}[ \u3000]{0,2}[条條](?!的|规定|第|款)"
@@ -21,8 +23,11 @@ _STATUTE_TITLE = re.compile(
     r"\A[\s#]*[^\n，。？?]{2,70}(?:法|条例|條例|办法|辦法|规定|规则|細則|细则|规程|解释|决定|批复|意见|通知|答复|复函|修正案|纲要|章程|公约|典)"
     r"(?:[(（][^\n]{1,24}[)）]){0,2}[ \t]*\n"
 )
-_PASSED = r"[0-9]{3}年[0-9]{1,2}月[0-9]{1,2}日[^\n]{0,60}(?:通过|公布|发布|修正|修订|施行|批准)[^\n]{0,4}\n"
+_PASSES = "(?:通过|公布|发布|修正|修订|施行|批准)"
+_PASSED = rf"[0-9]{{3}}年[0-9]{{1,2}}月[0-9]{{1,2}}日[^\n]{{0,60}}{_PASSES}[^\n]{{0,4}}\n"
 _ENACTED = re.compile(rf"1{_PASSED}|2{_PASSED}")
+# The end of such a line: few texts have one, and lines are fewer than dates.
+_ENACTING_LINE = re.compile("\n(?:" + "|".join(rf"(?<={_PASSES}[^\n]{{{n}}}\n)" for n in range(5)) + ")")
 _PURPOSE = re.compile(r"[為为]了?[^。]{2,200}制定本")
 # A statute that a database cut loose from its title begins with a heading, an article or its number.
 _STATUTE_START = re.compile(
@@ -72,14 +77,16 @@ _HYPOTHETICAL = re.compile(r"[甲乙丙丁][^乙方]|[\u4e00-\u9fff]某|[张李�
 _ASIDE = re.compile(r"[我咱您你俺]")
 _POSED = ("?", "？", "是", ":", "：", "为", "(", "（", ")", "）", "有")
 _MIN_HYPOTHETICAL = 30
+# By how much the signs of a judgment may be outweighed later.
+_MOST_SHIFT = 6
 
 
 def guess(text: str) -> str:
     """The likeliest of schema.DOC_TYPES, from the first 2,000 characters; a question with an answer where nothing else fits."""
     head = text[:_OPENING].lstrip()
     opening = f"\n{head}"
-    contract = len(_CONTRACT.findall(head))
-    if (_OPTIONS.search(head) or _EXAM.search(opening)) and not (contract > 1 and _CONTRACT_TITLE.match(head)):
+    is_exam = _OPTIONS.search(head) or _EXAM.search(opening)
+    if is_exam and not (len(_CONTRACT.findall(head)) > 1 and _CONTRACT_TITLE.match(head)):
         return "exam"
     first = head.split("\n", 1)[0].rstrip()
     told = len(first) > _MIN_HYPOTHETICAL and len(head) > len(first) and first.endswith(_POSED)
@@ -93,10 +100,16 @@ def guess(text: str) -> str:
     if asked and first.endswith(("?", "？", "吗")) and not first.startswith("#"):
         return "qa"
     articles = len(_ARTICLE.findall(opening))
-    judgment = len(_JUDGMENT.findall(head)) + len(_PARTIES.findall(head)) // 4
     preamble = head[:_PREAMBLE]
-    enacted = _ENACTED.search(preamble) or ("制定本" in preamble and _PURPOSE.search(preamble))
-    statute = bool(_STATUTE_TITLE.match(head)) + bool(enacted) + bool(_STATUTE_START.match(head))
+    enacted = bool(_ENACTING_LINE.search(preamble) and _ENACTED.search(preamble))
+    enacted = enacted or ("制定本" in preamble and bool(_PURPOSE.search(preamble)))
+    statute = bool(_STATUTE_TITLE.match(head)) + enacted + bool(_STATUTE_START.match(head))
+    contract = len(_CONTRACT.findall(head))
+    # More signs than these decide nothing more.
+    enough = max(articles + 3 * statute, contract + _MOST_SHIFT)
+    judgment = sum(1 for _ in islice(_JUDGMENT.finditer(head), enough))
+    if judgment < enough:
+        judgment += len(_PARTIES.findall(head)) // 4
     if statute and articles + 3 * statute > contract + judgment:
         return "statute"
     if asked and articles < 2:
