@@ -705,7 +705,8 @@ def card(data: bytes, rows: Sequence[dict[str, str]], sizes: Counter[str]) -> st
     return f"""# Names model
 
 `names.npz`, {len(data):,} bytes, written by `scripts/train_names.py`; sha256
-`{hashlib.sha256(data).hexdigest()}`. The same inputs and seed give the same bytes with the same numpy and numba.
+`{hashlib.sha256(data).hexdigest()}`. The same inputs, rules and seed give the same bytes with the same numpy and numba, on
+the same kind of processor; it comes from the rules and the code that it stands beside, as far as neither was changed since.
 
 A linear-chain conditional random field over {N_FEATURES} hashed features a character ({1 << BITS:,} rows of {N_TAGS} weights
 of 8 bits): the characters up to four places away, alone and in runs of two to four, and the kinds of the nearest ones. Tags:
@@ -744,6 +745,20 @@ Court texts and the hard names, whole. No name of theirs is drawn, and no text i
 """
 
 
+def train_rounds(folder: Path, rows: Sequence[dict[str, str]], epochs: int) -> tuple[bytes, Counter[str]]:
+    """The model file from the inputs in ``folder``, and how many characters of each use it read in one epoch."""
+    book = rule_files.load().deid
+    tagger = None
+    data, sizes = b"", Counter[str]()
+    # What the texts' own labels and the rules leave out teaches that names are none: a first model finds most of that.
+    for count in (FIRST_EPOCHS, epochs):
+        corpus, sizes = build_corpus(folder, rows, book, tagger)
+        print({use: f"{size:,}" for use, size in sizes.items()}, f"{len(corpus):,} units", flush=True)
+        data = train(corpus, book.characters("surname"), count)
+        tagger = Tagger(data)
+    return data, sizes
+
+
 def main() -> int:
     """Train and write model and card."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -752,14 +767,7 @@ def main() -> int:
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     arguments = parser.parse_args()
     rows = read_inputs(arguments.data)
-    book = rule_files.load().deid
-    tagger = None
-    # What the texts' own labels and the rules leave out teaches that names are none: a first model finds most of that.
-    for epochs in (FIRST_EPOCHS, arguments.epochs):
-        corpus, sizes = build_corpus(arguments.data, rows, book, tagger)
-        print({use: f"{size:,}" for use, size in sizes.items()}, f"{len(corpus):,} units", flush=True)
-        data = train(corpus, book.characters("surname"), epochs)
-        tagger = Tagger(data)
+    data, sizes = train_rounds(arguments.data, rows, arguments.epochs)
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "names.npz").write_bytes(data)
     (arguments.out / "names.md").write_text(card(data, rows, sizes), encoding="utf-8")

@@ -1,7 +1,13 @@
 """Training of the names model: labels stay where they belong, and the same corpus gives the same bytes."""
 
+import json
+import os
 import random
+import shutil
+import subprocess
 import sys
+import tomllib
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -10,6 +16,7 @@ import pytest
 from lexmill.core.deid.tagger import Tagger
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
+SHARED = Path(__file__).parents[2] / "shared"
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +87,55 @@ def test_training_learns_and_repeats(training: ModuleType) -> None:
     assert data == training.train(corpus, "王李张刘陈杨", 3)
     found = Tagger(data).decode("原告赵敏诉称，被告周密欠款。", 0.0)
     assert [(item.start, item.end, item.label) for item in found] == [(2, 4, "PERSON"), (9, 11, "PERSON")]
+
+
+LINES = 24
+RUN = """
+import hashlib, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import train_names as training
+rows = training.tomllib.loads(training.INPUTS.read_text(encoding="utf-8"))["input"]
+training.STATUTE_CHARS = training.FREE_CHARS = 60_000
+training.COPIES = {"spc": 1, "judge": 1, "masked": 1, "own": 3}
+data, sizes = training.train_rounds(Path(sys.argv[2]), rows, 2)
+assert all(sizes[use] for use in ("spc", "judge", "masked", "own", "free", "surrogates"))
+print(hashlib.sha256(data).hexdigest())
+"""
+
+
+def shorten(source: Path, target: Path) -> None:
+    """The beginning of an input, in its own format."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        for file in sorted(source.rglob("*.md"))[:LINES]:
+            (target / file.relative_to(source)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target / file.relative_to(source))
+    elif source.suffix == ".zip":
+        with zipfile.ZipFile(source) as whole, zipfile.ZipFile(target, "w") as part:
+            for member in whole.namelist():
+                part.writestr(member, b"\n".join(whole.read(member).splitlines()[:LINES]))
+    elif source.name.startswith("lawyerllama"):
+        target.write_text(json.dumps(json.loads(source.read_text(encoding="utf-8"))[:LINES]), encoding="utf-8")
+    else:
+        most = 2_000 if source.suffix == ".txt" and "names" in source.name else LINES
+        target.write_bytes(b"\n".join(source.read_bytes().splitlines()[:most]))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (SHARED / "names").is_dir(), reason="needs the corpus of real texts beside the checkout")
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+    for row in tomllib.loads((SCRIPTS / "train_names.toml").read_text(encoding="utf-8"))["input"]:
+        shorten(SHARED / row["path"], tmp_path / row["path"])
+    (tmp_path / "bench").symlink_to(SHARED / "bench")
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", RUN, str(SCRIPTS), str(tmp_path)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.splitlines()[-1]
+        for seed in ("1", "2")
+    ]
+    assert told[0] == told[1]

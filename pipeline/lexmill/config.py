@@ -296,6 +296,12 @@ class Mix(_Section):
         return self
 
 
+class Report(_Section):
+    """What a release's report says beyond the release: ``prices`` is a price file (``prices.example.toml``)."""
+
+    prices: str | None = None
+
+
 class Nightly(_Section):
     """What a night does with files that are gone, and how long data is kept."""
 
@@ -330,7 +336,7 @@ class Cluster(_Section):
     kind: Literal["local", "address", "slurm"] = "local"
     workers: Annotated[int, Field(ge=0, le=4096)] = 0
     memory: str = "auto"
-    part_seconds: Annotated[int, Field(ge=1, le=86400)] = 3600
+    part_seconds: Annotated[int, Field(ge=1, le=86400)] = 1800
     wait_seconds: Annotated[int, Field(ge=1, le=2_592_000)] = 600
     address: Annotated[str, StringConstraints(pattern=r"^([a-z]+://.+)?$")] = ""
     tls: Tls = Tls()
@@ -374,6 +380,7 @@ class Config(_Section):
     review: Review = Review()
     tokenize: Tokenize = Tokenize()
     mix: Mix = Mix()
+    report: Report = Report()
     nightly: Nightly = Nightly()
     cluster: Cluster = Cluster()
     path: Path

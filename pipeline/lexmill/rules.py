@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from lexmill.core.contamination.rules import ContaminationRules
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.deid.rules import DeidRules
+from lexmill.core.evidence.rules import StandardsRules
 from lexmill.core.ingest.rules import IngestRules
 from lexmill.core.quality.rules import QualityRules
 from lexmill.core.rulebook import Rulebook
@@ -27,6 +28,7 @@ FAMILIES: dict[str, type[Rulebook]] = {
     "deid": DeidRules,
     "quality": QualityRules,
     "statutes": StatuteTables,
+    "standards": StandardsRules,
 }
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,12 +86,22 @@ def make_site(folder: Path, extra: str = "") -> Site:
 
 
 def digests(site: Site) -> dict[str, str]:
-    """sha256 of every part, ledger and manifest of every stage, and of every file of every release, by path in the workspace."""
+    """sha256 of every part, ledger and manifest of every stage, and of every file of every release, by path in the workspace.
+
+    What a run took is left out: run.json, its section of the report, and what SHA256SUMS says of these two.
+    """
     found: dict[str, str] = {}
     for folder in (site.run_folder, site.workspace / "releases"):
         for path in sorted(folder.rglob("*")):
             if path.is_file() and path.name != "run.json" and "receipts" not in path.parts:
-                found[str(path.relative_to(site.workspace))] = hashlib.sha256(path.read_bytes()).hexdigest()
+                content = path.read_bytes()
+                if path.name == "report.html":
+                    content, cut = re.subn(rb'<section id="took">.*?</section>', b"", content, flags=re.DOTALL)
+                    assert cut == 1
+                elif path.name == "SHA256SUMS":
+                    content, cut = re.subn(rb"[0-9a-f]{64}  (?:run\.json|report\.html)\n", b"", content)
+                    assert cut == 2
+                found[str(path.relative_to(site.workspace))] = hashlib.sha256(content).hexdigest()
     return found
 
 

@@ -70,7 +70,9 @@ def test_nothing_personal_beside_the_text(reference: Reference) -> None:
         "log": reference.log,
         "status": subprocess.run([LEXMILL, "status", site.config], capture_output=True, text=True, check=True).stdout,
     }
-    for path in [*site.run_folder.rglob("*.json"), *(site.workspace / "releases").rglob("*.json")]:
+    published = [path for path in (site.workspace / "releases").rglob("*") if path.is_file() and path.suffix != ".parquet"]
+    assert {"report.html", "index.html", "clauses.json", "pipl.csv"} <= {path.name for path in published}
+    for path in [*site.run_folder.rglob("*.json"), *published]:
         said[path.name] = path.read_text(encoding="utf-8")
     for path in site.run_folder.rglob("ledger/*.parquet"):
         said[f"{path.parent.parent.name}/{path.name}"] = json.dumps(pq.read_table(path).to_pylist(), ensure_ascii=False)

@@ -6,7 +6,8 @@ import pytest
 
 from lexmill.errors import ConfigError
 from lexmill.jobs.ingest import Piece
-from lexmill.jobs.plan import choose, cost, joined, load_prices
+from lexmill.jobs.plan import choose, cost, joined
+from lexmill.jobs.prices import load_prices
 
 PRICES = Path(__file__).parents[2] / "prices.example.toml"
 

@@ -85,8 +85,22 @@ def test_what_is_published_is_what_the_manifest_says(make_job: MakeJob) -> None:
         assert file_digest(folder / entry["path"]) == entry["sha256"]
         assert pq.read_metadata(folder / entry["path"]).num_rows == entry["rows"]
     listed = {entry["path"] for entry in [*body["shards"], *body["text"]]}
-    beside = {"manifest.json", "SHA256SUMS", "DATACARD.md", "DATACARD.zh.md", "croissant.json", "mix.json"}
-    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == listed | beside
+    beside = {
+        "manifest.json",
+        "SHA256SUMS",
+        "DATACARD.md",
+        "DATACARD.zh.md",
+        "croissant.json",
+        "mix.json",
+        "report.html",
+        "run.json",
+    }
+    present = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    proof = {path for path in present if path.startswith("evidence/")}
+    assert present == listed | beside | proof
+    assert {"evidence/clauses.json", "evidence/index.html", "evidence/pipl.csv"} <= proof
+    # Everything but the data files, which may be deleted later, is sealed.
+    assert {name.partition("/")[2].partition("/")[2] for name in entries[-1]["files"]} == beside | proof
     subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
     assert pq.read_schema(folder / body["shards"][0]["path"]).equals(TOKENS)
     assert sum(body["tokens"].values()) == sum(shard["tokens"] for shard in body["shards"])
@@ -95,6 +109,20 @@ def test_what_is_published_is_what_the_manifest_says(make_job: MakeJob) -> None:
     assert (window["shards"], window["documents"]) == (2, body["sets"][0]["stages"]["filter"]["counts"]["out"]["q/qa"]["docs"])
     assert window["padding_share"] == round(window["padding"] / (128 * window["sequences"]), 6)
     assert sum(window["cuts"].values()) >= window["cut"] > 0
+
+
+def test_the_audit_chain_finds_what_was_changed_in_a_release(make_job: MakeJob, tmp_path: Path) -> None:
+    job = make_job("a", records())
+    folder = folder_of(job, release.run(job, stages(job))["release"])
+    for name in ("report.html", "run.json", "evidence/clauses.json", "evidence/index.html", "SHA256SUMS"):
+        root = tmp_path / name.replace("/", "-")
+        for part in ("audit", "releases"):
+            shutil.copytree(job.workspace.root / part, root / part)
+        changed = root / "releases" / folder.name / name
+        changed.chmod(0o644)
+        changed.write_bytes(changed.read_bytes().replace(b"a", b"b", 1))
+        _, faults = audit.verify(root, None)
+        assert faults == [f"releases/{folder.name}/{name}: is not the file that was sealed"]
 
 
 def test_another_content_is_another_release_and_the_old_one_stays(make_job: MakeJob) -> None:

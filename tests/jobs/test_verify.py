@@ -14,6 +14,7 @@ from lexmill.jobs.export import export
 from lexmill.report.diff import diff
 from lexmill.report.verify import verify
 from lexmill.store.files import DamagedFile
+from lexmill.store.fingerprint import file_digest
 from lexmill.store.releases import Releases, read_manifest
 from tests.jobs.conftest import MakeJob
 from tests.jobs.test_dedup import article
@@ -53,6 +54,13 @@ def _flip(path: Path) -> None:
 
 def _shard(folder: Path) -> Path:
     return sorted(folder.glob("tokens/64/*.parquet"))[0]
+
+
+def _sum_again(folder: Path, *names: str) -> None:
+    lines = (folder / "SHA256SUMS").read_text().splitlines()
+    lines = [line for line in lines if line.partition("  ")[2] not in names]
+    lines += [f"{file_digest(folder / name)}  {name}" for name in names]
+    (folder / "SHA256SUMS").write_text("\n".join(lines) + "\n")
 
 
 def _set(folder: Path, change: Callable[[dict[str, object]], None]) -> None:
@@ -100,6 +108,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "a shard is gone": lambda folder: _shard(folder).unlink(),
     "a text part is gone": lambda folder: next(folder.glob("text/*.parquet")).unlink(),
     "a file too many": lambda folder: (folder / "tokens" / "extra.parquet").write_bytes(b""),
+    "another report": lambda folder: (folder / "report.html").write_text("x"),
+    "another clause": lambda folder: (folder / "evidence/clauses.json").write_text("{}"),
     "another card": lambda folder: (folder / "DATACARD.zh.md").write_text("x"),
     "no sums": lambda folder: (folder / "SHA256SUMS").unlink(),
     "another name": lambda folder: folder.rename(folder.with_name("2026-01-01-0000000000000000")),
@@ -120,20 +130,28 @@ def test_every_damage_is_found(published: Path, damage: str) -> None:
 def test_a_wrong_count_is_found_though_all_digests_agree(published: Path) -> None:
     # A manifest that is consistent with itself and its sums, and wrong about what is in the shards.
     from lexmill.core.release.body import compose
-    from lexmill.store.fingerprint import digest, file_digest
+    from lexmill.store.fingerprint import digest
 
     body = json.loads((published / "manifest.json").read_text())
     body["shards"][0]["documents"] += 1
     body = compose(body["lexmill"], None, body["sets"], body["shards"], body["text"])
     body["release"] = digest(body)[:16]
+    before = file_digest(published / "manifest.json")
     (published / "manifest.json").write_text(json.dumps(body))
     folder = published.rename(published.with_name(f"2026-01-01-{body['release']}"))
-    lines = (folder / "SHA256SUMS").read_text().splitlines()
-    lines = [line for line in lines if not line.endswith("manifest.json")]
-    lines.append(f"{file_digest(folder / 'manifest.json')}  manifest.json")
-    (folder / "SHA256SUMS").write_text("\n".join(lines) + "\n")
+    clauses = folder / "evidence/clauses.json"
+    clauses.write_text(clauses.read_text().replace(before, file_digest(folder / "manifest.json")))
+    _sum_again(folder, "manifest.json", "evidence/clauses.json")
     (fault,) = verify(folder)
     assert "documents" in fault
+
+
+def test_evidence_that_a_clause_was_not_judged_by_is_found_though_all_sums_agree(published: Path) -> None:
+    people = published / "evidence/people.json"
+    people.write_text(people.read_text().replace('"documents"', '"papers"'))
+    _sum_again(published, "evidence/people.json")
+    (fault,) = verify(published)
+    assert fault.startswith("evidence/clauses.json: evidence/people.json is not")
 
 
 def test_the_comparison_says_what_changed_and_why(make_job: MakeJob) -> None:

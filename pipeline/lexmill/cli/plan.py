@@ -28,9 +28,10 @@ def plan_command(
     """
     from lexmill.cluster import worker_count
     from lexmill.jobs import plan
+    from lexmill.jobs.prices import load_prices
 
     loaded = configuration.load(config, tuple(settings or ()))
-    prices = plan.load_prices(price) if price else None
+    prices = load_prices(price) if price else None
     found = plan.plan(loaded, Console(stderr=True), sample_mb, cores or worker_count(loaded.cluster), prices, target_hours)
     if as_json:
         typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from lexmill.core.contamination.rules import ContaminationRules
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.deid.rules import DeidRules
+from lexmill.core.evidence.rules import StandardsRules
 from lexmill.core.ingest.rules import IngestRules
 from lexmill.core.quality.rules import QualityRules
 from lexmill.core.structure.citations import StatuteTables
@@ -23,4 +24,5 @@ class RuleSet:
     deid: DeidRules
     quality: QualityRules
     statutes: StatuteTables
+    standards: StandardsRules
     digests: Mapping[str, str]

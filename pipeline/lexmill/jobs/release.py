@@ -1,9 +1,10 @@
 """Release: the shards are scanned once more as a trainer would read them, then published; ``latest.json`` is written last."""
 
 import datetime
+import hashlib
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lexmill.core.deid.people import Names
-from lexmill.core.deid.residual import find_valid_identifiers
+from lexmill.core.deid.residual import KINDS, find_valid_identifiers
+from lexmill.core.evidence import pages as evidence
+from lexmill.core.release import report
 from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose, mixed, named, shared
 from lexmill.core.release.card import render
 from lexmill.core.release.croissant import metadata
@@ -23,11 +26,12 @@ from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import GateError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import DamagedInput, PartTask, Timing
+from lexmill.jobs.prices import load_prices
 from lexmill.jobs.resources import TokenizerKey, load_tokenizer, model_files, screen_keys, tokenizer_for, tokenizer_key
-from lexmill.store import audit, benchmarks, reviews
+from lexmill.store import audit, benchmarks, files, reviews, tombstones
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest, file_digest, installed_versions
-from lexmill.store.releases import MANIFEST, DataFile, Releases, published_on
+from lexmill.store.releases import MANIFEST, SUMS, DataFile, Releases, published_on, read_manifest, read_sums
 from lexmill.store.stages import Receipt, StageFolder, Target, part_name
 
 ROW_GROUP = 256  # sequences decoded at a time
@@ -38,7 +42,7 @@ _TEMPLATES = Path(__file__).parent.parent / "templates"
 CARDS = ("DATACARD.md", "DATACARD.zh.md")
 
 # What of the run file shapes no byte of a release, or stands in it in words.
-_NOT_HASHED = {"version", "workspace", "run", "rules", "source", "review", "nightly", "cluster", "path"}
+_NOT_HASHED = {"version", "workspace", "run", "rules", "source", "review", "report", "nightly", "cluster", "path"}
 
 
 @dataclass(frozen=True)
@@ -66,13 +70,7 @@ def publish(job: Job, sets: Sequence[ShardSet], parent: str | None) -> dict[str,
     folder = releases.find(body["release"])
     if folder is None or not releases.is_whole(folder, body):
         date = published_on(folder) if folder else today.isoformat()
-        pages = {
-            f"{name}": render((_TEMPLATES / f"{name}.j2").read_text(encoding="utf-8"), body, date).encode() for name in CARDS
-        }
-        pages["mix.json"] = orjson.dumps(
-            mixed(body["sets"]), option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        )
-        pages["croissant.json"] = orjson.dumps(metadata(body, date), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        pages = _pages(job, body, releases.find(parent) if parent else None, date)
         try:
             job.runner.check()
             folder = releases.publish(body, [*data[0], *data[1]], pages, today)
@@ -80,9 +78,42 @@ def publish(job: Job, sets: Sequence[ShardSet], parent: str | None) -> dict[str,
             raise DamagedInput(str(error)) from None
         job.runner.timings.setdefault("release", Timing()).tasks += 1
     releases.point_to(folder)
-    sealed = {f"{releases.root.name}/{folder.name}/{MANIFEST}": file_digest(folder / MANIFEST)}
-    audit.record(job.workspace.root, "release", body["release"], sealed)
+    data_files = {entry["path"] for entry in [*body["shards"], *body["text"]]}
+    # Data files may be deleted later, by retention or a takedown; the manifest, which is sealed, has their digests.
+    sealed = {name: sha256 for name, sha256 in read_sums(folder).items() if name not in data_files}
+    sealed[SUMS] = file_digest(folder / SUMS)
+    at = f"{releases.root.name}/{folder.name}"
+    audit.record(job.workspace.root, "release", body["release"], {f"{at}/{name}": sealed[name] for name in sorted(sealed)})
     return body
+
+
+def _pages(job: Job, body: Mapping[str, Any], parent: Path | None, date: str) -> dict[str, bytes]:
+    """Everything that a release holds beside its data and its manifest, by file name."""
+    templates = {path.name: path.read_text(encoding="utf-8") for path in sorted(_TEMPLATES.iterdir()) if path.is_file()}
+    cards = {name: render(templates[f"{name}.j2"], body, date).encode() for name in CARDS}
+    beside = {MANIFEST: hashlib.sha256(files.json_bytes(body)).hexdigest()}
+    proof = evidence.build(body, tombstones.days(job.workspace.root), job.rules.standards, beside, templates, date)
+    ran = _ran(job)
+    verdicts = evidence.verdicts(proof[evidence.CLAUSES])
+    facts = report.facts(body, date, read_manifest(parent) if parent else None, verdicts, ran)
+    return {
+        **cards,
+        **proof,
+        "mix.json": evidence.json_bytes(mixed(body["sets"])),
+        "croissant.json": orjson.dumps(metadata(body, date), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE),
+        report.RUN: files.json_bytes(ran),
+        report.REPORT: report.render(templates, facts).encode(),
+    }
+
+
+def _ran(job: Job) -> dict[str, Any]:
+    """What the command took until now, and the prices that the run file names."""
+    prices = job.config.report.prices
+    return {
+        "workers": job.runner.workers,
+        "stages": {name: asdict(timing) for name, timing in job.runner.timings.items()},
+        "prices": load_prices(Path(job.config.resolve(prices))).model_dump(mode="json") if prices else None,
+    }
 
 
 def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
@@ -229,7 +260,15 @@ def _reviewed(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any] | None:
     if not decision["accepted"]:
         raise GateError(f"release: the review rejected lot {lot}; nothing is published: " + "; ".join(decision["reasons"]))
     said = {name: decision[name] for name in ("terms", "core", "bounds", "planted", "by_defect", "dropped", "spans", "double")}
-    return {"lot": lot, "sha256": digest(decision), "documents": decision["lot"], "verdicts": decision["verdicts"], **said}
+    decided = file_digest(reviews.folder(job.workspace.root, lot).decision)
+    return {
+        "lot": lot,
+        "sha256": digest(decision),
+        "decision_sha256": decided,
+        "documents": decision["lot"],
+        "verdicts": decision["verdicts"],
+        **said,
+    }
 
 
 def _scattered(job: Job) -> Mapping[str, Any]:
@@ -294,7 +333,7 @@ def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> dict[
             f"their documents are listed in work/release.scan"
         )
     documents = sum(int(extra["documents"]) for extra in tokenized["extra"])
-    return {"kinds": sorted(masked), "shards": len(tokenized["parts"]), "documents": documents, "found": found}
+    return {"kinds": sorted({*masked} & {*KINDS}), "shards": len(tokenized["parts"]), "documents": documents, "found": found}
 
 
 def scan_shard(

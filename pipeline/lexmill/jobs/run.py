@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import distributed
@@ -21,8 +22,10 @@ from lexmill.config import Config
 from lexmill.core.ruleset import RuleSet
 from lexmill.errors import ConfigError
 from lexmill.jobs import decontaminate, dedup, deidentify, filter, ingest, release, tokenize
+from lexmill.jobs.call import Outcome, Terms
 from lexmill.jobs.job import Job
-from lexmill.jobs.parts import DamagedInput, Outcome, PartTask, Runner, Terms
+from lexmill.jobs.parts import DamagedInput, PartTask, Runner
+from lexmill.jobs.prices import load_prices
 from lexmill.jobs.progress import Progress
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from lexmill.jobs.resources import classifier_key, load_tokenizer, screen_keys
@@ -101,6 +104,7 @@ def check_settings(config: Config, rule_set: RuleSet) -> None:
         lambda: check_cluster(cluster_of(config)),
         lambda: classifier_key(config),
         lambda: screen_keys(config),
+        lambda: load_prices(Path(config.resolve(config.report.prices))) if config.report.prices else None,
         lambda: load_recognizers(recognizer_key(config)),
         lambda: benchmarks.check([config.resolve(path) for path in config.decontaminate.benchmarks], config.decontaminate.fields),
     ):

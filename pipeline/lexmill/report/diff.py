@@ -5,13 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lexmill.core.release.changes import changes
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import file_digest
 from lexmill.store.releases import WITHDRAWN, read_manifest
-
-# What a set is made from; a difference in one of these is a reason for a difference in the documents.
-_CAUSES = ("policy", "tokenizer", "rules", "models", "config", "code", "versions", "sources", "inputs")
 
 
 def diff(before: Path, after: Path) -> dict[str, Any]:
@@ -21,50 +19,15 @@ def diff(before: Path, after: Path) -> dict[str, Any]:
     one of them was deleted. Raises InputError where a folder is no release.
     """
     old, new = read_manifest(before), read_manifest(after)
-    sets = [{one["set"]: one for one in body["sets"]} for body in (old, new)]
     withdrawn = [name for name, folder in (("A", before), ("B", after)) if (folder / WITHDRAWN).exists()]
     return {
         "a": old["release"],
         "b": new["release"],
         "b_follows_a": new["parent"] == old["release"],
         "withdrawn": withdrawn,
-        "sets_added": sorted(sets[1].keys() - sets[0].keys()),
-        "sets_removed": sorted(sets[0].keys() - sets[1].keys()),
-        "removed_because": {
-            one: body["removed"] for one, body in sorted(sets[1].items()) if body.get("removed") and one not in sets[0]
-        },
-        "causes": _causes(_made_of(old), _made_of(new)),
-        "tokens": {
-            group: new["tokens"].get(group, 0) - old["tokens"].get(group, 0)
-            for group in sorted(old["tokens"].keys() | new["tokens"].keys())
-            if new["tokens"].get(group, 0) != old["tokens"].get(group, 0)
-        },
+        **changes(old, new),
         "documents": None if withdrawn else _documents(before, old, after, new),
-        "shards_shared": len({shard["sha256"] for shard in old["shards"]} & {shard["sha256"] for shard in new["shards"]}),
     }
-
-
-def _made_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What the newest set is made from; sources and inputs are those of all sets, since a night names only what it read."""
-    inputs: dict[str, list[Any]] = {}
-    for one in body["sets"]:
-        for source, given in one["inputs"].items():
-            inputs.setdefault(source, []).append(given)
-    return {**body["sets"][-1], "sources": body["sources"], "inputs": inputs}
-
-
-def _causes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Names in each part of what the newest sets are made from whose values differ."""
-    causes = {}
-    for name in _CAUSES:
-        one, other = old[name], new[name]
-        if one == other:
-            continue
-        if isinstance(one, Mapping) and isinstance(other, Mapping):
-            causes[name] = sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key))
-        else:
-            causes[name] = [f"{one} → {other}"]
-    return causes
 
 
 def _documents(before: Path, old: Mapping[str, Any], after: Path, new: Mapping[str, Any]) -> dict[str, dict[str, int]]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from lexmill.core.evidence.pages import CLAUSES
 from lexmill.core.release.body import SHARD_COUNTS, UNPACKED, compose
 from lexmill.core.tokens.ids import low63
 from lexmill.schema import DOCUMENT_JUDGED, TOKENS
@@ -34,6 +35,7 @@ def verify(folder: Path) -> list[str]:
     mark = read_mark(folder)
     gone = set(mark["deleted"]) if mark else set()
     faults += [f"{name}: is still there though it was deleted" for name in sorted(gone) if (folder / name).exists()]
+    faults += _of_evidence(folder)
     faults += _of_files(folder, {entry["path"]: entry["sha256"] for entry in listed if entry["path"] not in gone}, gone)
     if mark:
         return faults
@@ -70,6 +72,25 @@ def _of_manifest(folder: Path, body: Mapping[str, Any]) -> list[str]:
                     f"set {one['set']}: {stage} does not balance: {fault}" for fault in imbalance(one["stages"][stage]["counts"])
                 ]
     return faults
+
+
+def _of_evidence(folder: Path) -> list[str]:
+    """Whether the files that clauses lead to are the ones that they were judged by."""
+    try:
+        said = files.read_json(folder / CLAUSES) or {"standards": []}
+    except DamagedFile as error:
+        return [str(error)]
+    wanted = {
+        one["path"]: one["sha256"]
+        for standard in said["standards"]
+        for clause in standard["clauses"]
+        for one in clause["evidence"]
+    }
+    return [
+        f"{CLAUSES}: {path} is not the file that clauses were judged by"
+        for path, sha256 in sorted(wanted.items())
+        if not (folder / path).is_file() or file_digest(folder / path) != sha256
+    ]
 
 
 def _of_files(folder: Path, listed: Mapping[str, str], gone: Set[str]) -> list[str]:

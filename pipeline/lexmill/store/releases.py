@@ -6,7 +6,9 @@
         manifest.json                        what it is made of
         tokens/<window>/<set>-shard-….parquet
         text/<set>-part-….parquet
-        DATACARD.md  DATACARD.zh.md  croissant.json
+        DATACARD.md  DATACARD.zh.md  croissant.json  mix.json
+        report.html  run.json                what was made of what, for people; what the publishing command took
+        evidence/                            tables, figures and clauses for an audit, and index.html of all of them
         SHA256SUMS                           every file but itself, as ``sha256sum -c`` reads it
         withdrawn.json                       only where the data files were deleted: why, and what came after
     releases/latest.json                     the newest release that may be read
@@ -142,6 +144,8 @@ class Releases:
         """Whether the release stands there with this manifest and all its files in full length."""
         try:
             if files.read_json(folder / MANIFEST) != body or not (folder / SUMS).exists():
+                return False
+            if not all((folder / name).is_file() for name in read_sums(folder)):
                 return False
             return all((folder / entry["path"]).stat().st_size == entry["bytes"] for entry in [*body["shards"], *body["text"]])
         except (DamagedFile, OSError):

@@ -39,6 +39,15 @@ def read(root: Path) -> Tombstones | None:
     return Tombstones.of(files.read_columns(path, schema=TOMBSTONE), secret_of(root)) if path.exists() else None
 
 
+def days(root: Path) -> dict[str, int]:
+    """How many documents were taken down on each day (ISO 8601)."""
+    path = _folder(root) / "tombstones.parquet"
+    found: dict[str, int] = {}
+    for day in files.read_columns(path, schema=TOMBSTONE)["day"].to_pylist() if path.exists() else []:
+        found[day.isoformat()] = found.get(day.isoformat(), 0) + 1
+    return dict(sorted(found.items()))
+
+
 def digest_of(root: Path) -> str:
     """A digest of the tombstones; empty where there are none."""
     path = _folder(root) / "tombstones.parquet"

@@ -48,6 +48,8 @@ _MORE = frozenset("、（(")
 _ITEM = re.compile(
     rf"([{_HAN}{_DOT}]{{2,4}}?|[{_HAN}]{{1,6}}(?:[{_DOT}][{_HAN}]{{1,8}}){{1,3}})(?:（[^（）\n]{{1,12}}）)?(?=、|等人|的证言|的供述|的陈述|证言|证实)"
 )
+# 张甲 is nobody, and no name goes on behind it.
+_STEMS = frozenset("甲乙丙丁")
 _BLANKS = (" ", "\u3000", "\t")
 _DOTS = frozenset(_DOT)
 _MODEL_RULE = "model.person"
@@ -262,7 +264,7 @@ class PersonScanner:
         """A name of three characters whose second mostly stands outside names (向, 前, 若)."""
         end = start + 3
         second = text[start + 1 : start + 2]
-        if second not in self._non_name or second in self._never or text[start + 1 : end] in self._followers:
+        if second not in self._non_name or second in self._never or second in _STEMS or text[start + 1 : end] in self._followers:
             return None
         given = self._given.match(text, start + 2)
         if given is None or given.end() != end or (_is_han(text, end) and text[end] not in self._non_name):
@@ -546,9 +548,15 @@ class PersonScanner:
         )
 
     def _is_body(self, text: str, start: int) -> bool:
-        """Whether an organisation or a public body begins at ``start``: a stretch without function words that ends like one."""
+        """Whether an organisation or a public body begins at ``start``: a stretch without function words that ends like one.
+
+        Somebody who does something with one is none: 胡某某通过某银行转账.
+        """
         stretch = self._stretch.match(text, start)
-        return stretch is not None and self._body.search(text, start + 2, stretch.end()) is not None
+        if stretch is None or self._body.search(text, start + 2, stretch.end()) is None:
+            return False
+        name = self._name_at(text, start)
+        return name is None or not (name.clean and name.known and text[name.end : name.end + 2] in self._acts)
 
     def _judge(self, text: str, at: int, strength: str, labelled: bool, first: bool) -> tuple[int, int]:
         """Where the name at ``at`` after a cue ends, and how many points it gets; none if it is no name."""
@@ -578,11 +586,23 @@ class PersonScanner:
         if self._is_word(text[at:block]) or self._is_word(text[at : at + 3]):
             return at, 0
         # Names of any kind (rare surnames, minorities, words), where the line leaves little doubt.
-        ends_line = (labelled and after in _MARKS) or after in "、（(" or (strength == "likely" and after in "\n\u3000")
+        ends_line = (
+            (labelled and after in _MARKS)
+            or after in "（("
+            or (after == "、" and (text[at] in self._first or self._is_listed(text, block + 1)))
+            or (strength == "likely" and after in "\n\u3000")
+        )
         given = self._given.match(text, at)
         if ends_line and given is not None and given.end() == block and length <= 6:
             return block, _ENOUGH if labelled or length > 2 else 2
         return at, 0
+
+    def _is_listed(self, text: str, at: int) -> bool:
+        """Whether a list goes on at ``at`` with somebody: what stands before may be anybody, where 被告性格差、 is none."""
+        if at >= len(text):
+            return False
+        name = self._name_at(text, at)
+        return name is not None and name.clean and name.known and not self._is_word(text[at : name.end])
 
     # From evidence to mentions
 
@@ -635,12 +655,17 @@ class PersonScanner:
         )
 
     def _overlong(self, text: str, names: dict[str, _Evidence]) -> list[str]:
-        """Names a title pattern made too long (X 妨 of X 妨害公务): they stand once, and another name begins them."""
+        """Names a title pattern made too long (X 妨 of X 妨害公务): they stand once, and another name begins them.
+
+        Of a name with a dot only a rule knows better where it ends than a pattern: the model cuts 艾力·阿布都拉.
+        """
         return [
             name
             for name, evidence in names.items()
             if (evidence.rule in self._pattern_rules or evidence.rule == _MODEL_RULE)
-            and any(name[:length] in names for length in range(2, len(name)))
+            and any(
+                names[name[:length]].ruled or _DOTS.isdisjoint(name) for length in range(2, len(name)) if name[:length] in names
+            )
             and text.count(name) == 1
         ]
 
@@ -704,4 +729,4 @@ class PersonScanner:
         name = text[start:end]
         a_word = self._is_word(name) and not (between and name[0] in self._first)
         if name not in names and not _MASK.search(name) and not a_word and not zones.overlap(start, end):
-            more.setdefault(name, _Evidence(_ENOUGH, by.rule, by.role))
+            more.setdefault(name, _Evidence(_ENOUGH, by.rule, by.role, ruled=between))
