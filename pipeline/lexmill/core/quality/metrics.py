@@ -52,8 +52,8 @@ METRICS: Final = {
     "max_run": "longest run of one ideograph, digit or letter; x is a blank to fill in",
     "distinct": "different characters, as a share of visible characters",
     "entropy": "entropy of the characters, in bits",
-    "broken_off": "how surely the text ends in the middle of a clause: 1 after a comma, 0.75 after a word that closes none, 0.5 after "
-    "one that may, 0.25 for a list of references or a sentence that stands alone, else 0",
+    "broken_off": "how surely the text ends in the middle of a clause: 1 after a comma, 0.75 after a word that closes none, "
+    "0.5 after one that may, 0.25 for a list of references or a sentence that stands alone, else 0",
 }
 
 _INTEGERS = ("n_chars", "n_visible", "n_lines", "max_run")
