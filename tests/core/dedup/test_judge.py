@@ -100,6 +100,13 @@ def similarity(left: str, right: str) -> float:
 
 
 FORM = prose(1)
+
+
+def asked(doc_id: str, question: str) -> Doc:
+    """A question that is answered by one article for all."""
+    return Doc(doc_id, f"{question}\n{FORM}", doc_type="qa", segments=[{"kind": "问", "start": 0, "end": len(question)}])
+
+
 CASES: list[tuple[str, list[Doc], dict[str, tuple[str, str]]]] = [
     ("alone", [Doc("a", FORM)], {}),
     (
@@ -109,6 +116,11 @@ CASES: list[tuple[str, list[Doc], dict[str, tuple[str, str]]]] = [
     ),
     ("edited", [Doc("a", FORM), Doc("b", edited(FORM, 3))], {"b": ("dedup.near", "a")}),
     ("too far", [Doc("a", FORM), Doc("b", edited(FORM, 20))], {}),
+    (
+        "one article of a law for two questions, and for one that is asked twice",
+        [asked("a", "留置物能直接变卖吗？"), asked("b", "如何确定留置财产的折价？"), asked("c", "问：留置物能直接变卖吗")],
+        {"a": ("dedup.near", "c")},
+    ),
     (
         "a case, and its text as a dated statute",
         [
@@ -132,7 +144,7 @@ CASES: list[tuple[str, list[Doc], dict[str, tuple[str, str]]]] = [
     (
         "one without a number never stands between two cases",
         [Doc("a", FORM, CASE_A), Doc("b", edited(FORM, 2), CASE_B), Doc("c", edited(FORM, 1) + "更长", None)],
-        {"c": ("dedup.near", "a")},
+        {"a": ("dedup.near", "c")},
     ),
     (
         "one without a number and two cases of its very text",
