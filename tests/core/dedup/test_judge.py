@@ -131,7 +131,7 @@ CASES: list[tuple[str, list[Doc], dict[str, tuple[str, str]]]] = [
         {"a": ("dedup.exact", "b")},
     ),
     ("edited, of another type", [Doc("a", FORM), Doc("b", edited(FORM, 3), doc_type="qa")], {}),
-    ("exact, of another type", [Doc("a", FORM), Doc("b", FORM, doc_type="qa")], {"a": ("dedup.exact", "b")}),
+    ("exact, of another type", [Doc("a", FORM), Doc("b", FORM, doc_type="qa")], {"b": ("dedup.exact", "a")}),
     ("two cases on one form", [Doc("a", FORM, CASE_A), Doc("b", edited(FORM, 1), CASE_B)], {}),
     ("an appeal that quotes all", [Doc("a", FORM, CASE_A), Doc("b", FORM + prose(2, 20), CASE_C)], {}),
     ("two cases, one text", [Doc("a", FORM, CASE_A), Doc("b", FORM, CASE_B)], {}),
@@ -144,7 +144,7 @@ CASES: list[tuple[str, list[Doc], dict[str, tuple[str, str]]]] = [
     (
         "one without a number never stands between two cases",
         [Doc("a", FORM, CASE_A), Doc("b", edited(FORM, 2), CASE_B), Doc("c", edited(FORM, 1) + "更长", None)],
-        {"a": ("dedup.near", "c")},
+        {"c": ("dedup.near", "a")},
     ),
     (
         "one without a number and two cases of its very text",
