@@ -14,7 +14,9 @@ def browse_command(
     config: ConfigFile,
     show_originals: Annotated[
         bool,
-        typer.Option("--show-originals", help="Also raw text, titles, paths and case numbers; each such view is logged in audit/views."),
+        typer.Option(
+            "--show-originals", help="Also raw text, titles, paths and case numbers; each such view is logged in audit/views."
+        ),
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 takes a free one.")] = 0,
     settings: Settings = None,

@@ -61,8 +61,8 @@ def detector_for(
 
 
 def detector_of(config: Config) -> Detector:
-    """The detector of a run file, in this process; raises RuleError, and ConfigError for an unknown policy."""
-    found = rules.load(config.rule_folders)
+    """The detector of a run file whose rules a run has proven; raises ConfigError for an unknown policy."""
+    found = rules.load_proven(config.rule_folders)
     policies = sorted(known.name for known in found.deid.policy)
     if config.deidentify.policy not in policies:
         raise ConfigError(f"{config.path}: deidentify.policy: no such policy; there are {', '.join(policies)}")

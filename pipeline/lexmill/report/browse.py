@@ -165,7 +165,16 @@ def _kept_rows(
         skip = max(0, skip - table.num_rows)
         lengths = pc.utf8_length(here["text"]).to_pylist()
         for row, n_chars in zip(here.drop_columns(["text"]).to_pylist(), lengths, strict=True):
-            yield {"title": None, **row, "stage": stage, "action": KEPT, "rule": "", "twin": None, "value": None, "n_chars": n_chars}
+            yield {
+                "title": None,
+                **row,
+                "stage": stage,
+                "action": KEPT,
+                "rule": "",
+                "twin": None,
+                "value": None,
+                "n_chars": n_chars,
+            }
 
 
 def _kept_total(manifests: Mapping[str, Mapping[str, Any]], stage: str, source: str) -> int | None:
@@ -266,7 +275,9 @@ def _moved(masks: Sequence[Placed], before: str, after: str) -> tuple[Placed, ..
     return tuple(found)
 
 
-def sections(text: str, segments: Sequence[Mapping[str, Any]], masks: Sequence[Placed], hues: Mapping[str, int]) -> Iterator[Section]:
+def sections(
+    text: str, segments: Sequence[Mapping[str, Any]], masks: Sequence[Placed], hues: Mapping[str, int]
+) -> Iterator[Section]:
     """The text in order and whole, cut where segments and masks begin and end."""
     at = 0
     for part in sorted(segments, key=lambda part: part["start"]):

@@ -29,7 +29,9 @@ _STYLES = ("page.css", "browse.css")
 _MOST_BODY = 1 << 16
 _DOC = "([0-9a-f]{32})"
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "; ".join(
+        ("default-src 'none'", "style-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'")
+    ),
     "Referrer-Policy": "no-referrer",  # the address holds the token
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -56,7 +58,10 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"n": lambda number: f"{number:,}", "query": lambda values: urlencode({k: v for k, v in values.items() if v})}
+    environment.filters |= {
+        "n": lambda number: f"{number:,}",
+        "query": lambda values: urlencode({k: v for k, v in values.items() if v}),
+    }
     return environment
 
 
@@ -97,10 +102,11 @@ class _Page(RequestHandler):
         return True
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """A page without a trace: what is not to be found is 404, whatever of the workspace cannot be read is 500."""
         error = kwargs.get("exc_info", (None, None, None))[1]
-        if isinstance(error, InputError) and type(error) is InputError:
-            self.set_status(404)
-        said = {403: "forbidden", 404: "missing", 405: "missing"}.get(self.get_status(), "damaged")
+        if isinstance(error, InputError):
+            self.set_status(status_code := 404)
+        said = {403: "forbidden", 404: "missing", 405: "missing"}.get(status_code, "damaged")
         if not self.knows_token() or said == "forbidden":
             # Without the token not even the look of the pages is told; with it, 403 is about originals.
             known = self.knows_token() and isinstance(error, HTTPError) and error.reason
@@ -111,7 +117,7 @@ class _Page(RequestHandler):
         reason = str(error) if isinstance(error, LexmillError) else "" if error is None else type(error).__name__
         if isinstance(error, HTTPError):
             reason = ""
-        self.show("browse_error.html.j2", {"said": said, "reason": reason, "status": self.get_status()})
+        self.show("browse_error.html.j2", {"said": said, "reason": reason, "status": status_code})
 
     def log_exception(self, *_: Any) -> None:
         """Say nothing: a traceback may quote text."""
@@ -168,7 +174,7 @@ class _Missing(_Page):
 
 
 def application(desk: Desk, token: str, port: int, log: ViewLog | None) -> Application:
-    """The pages, for whoever knows ``token`` and asks at ``port``; with ``log`` originals may be shown and each is written there."""
+    """The pages, for whoever knows ``token`` and asks at ``port``; with ``log`` originals may be shown, each written there."""
     arguments = {"site": Site(desk, token, port, log, _environment())}
     routes: list[tuple[str, type[_Page]]] = [
         (r"/[^/]*/", _Home),

@@ -34,11 +34,11 @@ def resolve(workspace: Workspace, wanted: str) -> list[dict[str, Any]]:
 
 def parts_of(workspace: Workspace, doc_id: str) -> tuple[int, ...]:
     """The numbers of the parts that hold a document: every stage before tokenize maps part to part."""
-    found = []
-    for path in sorted(workspace.lineage.glob("part-*.parquet")):
-        if pc.any(pc.equal(files.read_columns(path, ["doc_id"])["doc_id"], doc_id)).as_py():
-            found.append(int(path.stem.removeprefix("part-")))
-    return tuple(found)
+    return tuple(
+        int(path.stem.removeprefix("part-"))
+        for path in sorted(workspace.lineage.glob("part-*.parquet"))
+        if pc.any(pc.equal(files.read_columns(path, ["doc_id"])["doc_id"], doc_id)).as_py()
+    )
 
 
 def trace(workspace: Workspace, doc_id: str) -> list[dict[str, Any]]:
@@ -51,7 +51,9 @@ def trace(workspace: Workspace, doc_id: str) -> list[dict[str, Any]]:
         if manifest is None:
             break
         # The shards of tokenize are no parts of the others.
-        entries = manifest["parts"] if stage == "tokenize" else [manifest["parts"][n] for n in numbers if n < len(manifest["parts"])]
+        entries = (
+            manifest["parts"] if stage == "tokenize" else [manifest["parts"][n] for n in numbers if n < len(manifest["parts"])]
+        )
         ledgers = (folder.read_ledger(entry) for entry in entries)
         mine = [row for ledger in ledgers for row in ledger.filter(pc.equal(ledger["doc_id"], doc_id)).to_pylist()]
         way.extend(_row(stage, row) for row in mine)
