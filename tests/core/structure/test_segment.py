@@ -357,7 +357,7 @@ def test_facts_and_reasons_under_one_heading(rules: SegmentRules) -> None:
     assert [part.kind for part in segment(text, "judgment", rules)][2:5] == ["主文", "理由", "依据"]
 
 
-RULING = (
+COMPENSATION = (
     "甲市中级人民法院赔偿委员会决定书\n（2078）甲01委赔1号\n赔偿请求人：张某，男，住甲市。\n"
     "赔偿请求人张某于2078年1月2日以错误羁押为由，要求甲市公安局支付赔偿金。\n本院赔偿委员会经审理查明：张某被羁押十日。\n"
     "本院赔偿委员会认为，应予赔偿。根据《中华人民共和国国家赔偿法》第十七条之规定，决定如下：\n甲市公安局支付赔偿金三千元。\n"
@@ -366,7 +366,7 @@ RULING = (
 
 
 def test_a_decision_on_compensation_has_its_parts(rules: SegmentRules) -> None:
-    kinds = [part.kind for part in segment(RULING, "judgment", rules)]
+    kinds = [part.kind for part in segment(COMPENSATION, "judgment", rules)]
     assert kinds == ["首部", "当事人", "诉称", "查明", "理由", "依据", "主文", "尾部", "落款"]
 
 
