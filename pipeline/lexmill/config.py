@@ -336,7 +336,7 @@ class Cluster(_Section):
     kind: Literal["local", "address", "slurm"] = "local"
     workers: Annotated[int, Field(ge=0, le=4096)] = 0
     memory: str = "auto"
-    part_seconds: Annotated[int, Field(ge=1, le=86400)] = 3600
+    part_seconds: Annotated[int, Field(ge=1, le=86400)] = 1800
     wait_seconds: Annotated[int, Field(ge=1, le=2_592_000)] = 600
     address: Annotated[str, StringConstraints(pattern=r"^([a-z]+://.+)?$")] = ""
     tls: Tls = Tls()

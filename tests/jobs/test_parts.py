@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from lexmill.errors import GateError, StoppedError
-from lexmill.jobs.parts import DamagedInput, PartTask, Runner, Terms, call
+from lexmill.jobs.call import Terms, call
+from lexmill.jobs.parts import DamagedInput, PartTask, Runner
 from lexmill.store.files import DamagedFile
 from lexmill.store.stages import Receipt, StageFolder, Target
 

@@ -24,6 +24,7 @@ from lexmill.config import BenchmarkFields
 from lexmill.core.contamination.index import Index
 from lexmill.core.contamination.judge import Action, decontaminate
 from lexmill.core.contamination.scan import Weights, quoted_grams, weigh
+from lexmill.jobs.isolate import Rows
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import rules_for
@@ -79,6 +80,7 @@ def run(job: Job, deduplicated: Mapping[str, Any]) -> dict[str, Any]:
             (source, entry, look_up, settings.action, job.config.rule_folders, job.rules.digests),
             int(entry["bytes"]),
             digest(fingerprint, entry["fingerprint"], look_up.law_sha256),
+            Rows(),
         )
         for number, entry in enumerate(entries)
     ]

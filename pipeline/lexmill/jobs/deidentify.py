@@ -8,6 +8,7 @@ from lexmill.core.batch import Batch
 from lexmill.core.deid.article4 import Article4
 from lexmill.core.deid.batch import deidentify
 from lexmill.errors import GateError
+from lexmill.jobs.isolate import Rows
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.recognizers import RecognizerKey, recognizer_key
@@ -34,6 +35,7 @@ def run(job: Job, decontaminated: Mapping[str, Any]) -> dict[str, Any]:
             (source, entry, policy, settings.article_4, recognizers, job.config.rule_folders, job.rules.digests, model),
             int(entry["bytes"]),
             digest(fingerprint, entry["fingerprint"]),
+            Rows(),
         )
         for number, entry in enumerate(decontaminated["parts"])
     ]

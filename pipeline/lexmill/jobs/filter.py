@@ -11,6 +11,7 @@ from lexmill.core.batch import Batch
 from lexmill.core.quality.distribution import distributions
 from lexmill.core.quality.judge import filter_documents
 from lexmill.core.structure.sections import cut_sections
+from lexmill.jobs.isolate import Rows
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import ScreenKey, classifier_for, classifier_key, rules_for, screen_keys, screens_for
@@ -34,6 +35,7 @@ def run(job: Job, masked: Mapping[str, Any]) -> dict[str, Any]:
             digest(fingerprint, entry["sha256"]),
             (source, entry, settings, (folder, classifier), screens, job.config.rule_folders, job.rules.digests),
             int(entry["bytes"]),
+            split=Rows(),
         )
         for number, entry in enumerate(masked["parts"])
     ]

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from lexmill.core.release.tombstones import Tombstones
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.structure.columns import DocumentColumns
 from lexmill.errors import ConfigError, DocumentError, InputError
+from lexmill.jobs.isolate import Ask, Unit
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.reading import Extent, Found, Reading, extents, format_in, in_stretch
@@ -82,6 +84,15 @@ class Piece:
         """What is to be read."""
         extent = Extent(self.uri, self.size, self.fmt, self.compression, self.start, self.end)
         return in_stretch(extent, _stretches(lineage, self.file_number), self.start, self.end) if self.is_stretch else extent
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Of the records of a piece, those in [first, last); the ``refused`` ones are quarantined, each by its rule."""
+
+    first: int = 0
+    last: int = 1 << 62
+    refused: tuple[tuple[int, str], ...] = ()
 
 
 def _stretches(lineage: Path, file_number: int) -> Path:
@@ -265,7 +276,7 @@ def run(job: Job, chosen: Mapping[int, list[Piece]] | None = None) -> dict[str, 
             job.rules.digests,
             buried,
         )
-        tasks.append(PartTask(number, key, arguments, sum(weight(piece, last_ends) for piece in pieces)))
+        tasks.append(PartTask(number, key, arguments, sum(weight(piece, last_ends) for piece in pieces), split=Records()))
     manifest = job.runner.run_stage("ingest", job.workspace.stage("ingest"), ingest_part, tasks, fingerprint)
     files.sweep(job.workspace.lineage)
     kept = {part_name(task.number) for task in tasks}
@@ -317,18 +328,19 @@ def ingest_part(
     overlays: tuple[Path, ...],
     digests: Mapping[str, str],
     tombstones_digest: str,
+    choices: tuple[Choice, ...] = (),
 ) -> Receipt:
-    """Read the pieces of one part and write documents, ledger and lineage; ``made_by`` digests all else that shapes them."""
+    """Read the pieces of one part and write documents, ledger and lineage; ``made_by`` digests all else that shapes them.
+
+    ``choices``, where there are any, say what of each piece is read.
+    """
     rules = rules_for(overlays, digests)
     content = ContentDigest()
     table = _Documents(rules, source)
     if source is not None:
         reading = Reading(source, limits, converters, content)
-        for piece in pieces:
-            found: Iterable[Found] = (
-                [Found("", BadRecord(None, piece.rule, 0, 0))] if piece.rule else reading.records(piece.extent(lineage))
-            )
-            table.take(piece, found)
+        for piece, choice in zip(pieces, choices or repeat(Choice()), strict=False):
+            table.take(piece, _records(reading, piece, lineage), choice)
         if reading.n_skipped:
             table.counts["members.skipped"] = reading.n_skipped
     documents, ledger, origins = table.tables()
@@ -342,7 +354,59 @@ def ingest_part(
         documents, origins = kept, origins.filter(pc.invert(gone))
     files.write_table(lineage / part_name(target.number), origins)
     fingerprint = digest(made_by, [(piece.relative, piece.start, piece.end, piece.rule) for piece in pieces], content.hexdigest())
+    if choices:
+        fingerprint = digest(fingerprint, [asdict(choice) for choice in choices])
     return target.write(Batch(documents, ledger, table.counts), table.given, fingerprint=fingerprint)
+
+
+def _records(reading: Reading, piece: Piece, lineage: Path) -> Iterable[Found]:
+    return [Found("", BadRecord(None, piece.rule, 0, 0))] if piece.rule else reading.records(piece.extent(lineage))
+
+
+def count_records(piece: Piece, source: Source, limits: Limits, converters: tuple[Converter, ...], lineage: Path) -> int:
+    """Records of a piece, good and bad."""
+    return sum(1 for _ in _records(Reading(source, limits, converters, ContentDigest()), piece, lineage))
+
+
+@dataclass(frozen=True)
+class Records:
+    """Cuts the task of a part into its pieces, (number,), and these into their records, (number, record)."""
+
+    def units(self, arguments: tuple[Any, ...]) -> list[Unit]:
+        """The pieces."""
+        return [(number,) for number in range(len(arguments[0]))]
+
+    def inside(self, arguments: tuple[Any, ...], unit: Unit, ask: Ask) -> list[Unit]:
+        """The records of a piece; none where already reading it ends the process."""
+        if len(unit) == 2:
+            return []
+        pieces, source, limits, converters, _, lineage = arguments[:6]
+        number = ask(count_records, (pieces[unit[0]], source, limits, converters, lineage))
+        return [(unit[0], record) for record in range(number or 0)]
+
+    def only(self, _target: Target, arguments: tuple[Any, ...], units: Sequence[Unit], _folder: Path) -> tuple[Any, ...]:
+        """The same over these pieces, or over these records of one."""
+        pieces = arguments[0]
+        if len(units[0]) == 1:
+            return ([pieces[number] for (number,) in units], *arguments[1:])
+        (number, first), (_, last) = units[0], units[-1]
+        return ([pieces[number]], *arguments[1:], (Choice(first, last + 1),))
+
+    def without(
+        self, target: Target, arguments: tuple[Any, ...], refused: Mapping[Unit, str], _folder: Path
+    ) -> tuple[Target, tuple[Any, ...]]:
+        """The same with these pieces and records refused."""
+        pieces = [
+            replace(piece, rule=refused[(number,)]) if (number,) in refused else piece
+            for number, piece in enumerate(arguments[0])
+        ]
+        choices = tuple(
+            Choice(
+                refused=tuple((unit[1], rule) for unit, rule in sorted(refused.items()) if unit[0] == number and len(unit) == 2)
+            )
+            for number in range(len(pieces))
+        )
+        return target, (pieces, *arguments[1:], choices)
 
 
 def _without_buried(documents: pa.Table, ledger: pa.Table, stones: Tombstones | None) -> tuple[pa.Table, pa.Table]:
@@ -392,14 +456,22 @@ class _Documents:
         self._done.append(tables)
         self._documents, self._lineage, self._ledger = DocumentColumns(), [], Ledger("ingest")
 
-    def take(self, piece: Piece, found: Iterable[Found]) -> None:
-        for member, record in found:
+    def take(self, piece: Piece, found: Iterable[Found], choice: Choice) -> None:
+        refused = dict(choice.refused)
+        for number, (member, record) in enumerate(found):
+            if not choice.first <= number < choice.last:
+                continue
             own_id, place = (record.record_id or "", "") if record.has_own_id else ("", record.record_id or "")
             identity = doc_id(self.source.name, piece.relative, member, own_id, place)
             uri = "#".join([piece.uri, *filter(None, [member]), *filter(None, [record.record_id])])
             if isinstance(record, BadRecord):
                 self._count(self.source.doc_type, record.n_chars, record.n_bytes)
                 self._leave(identity, self.source.doc_type, "quarantine", record.rule, record.n_chars, record.n_bytes)
+                case_number = None
+            elif number in refused:
+                size = n_bytes(record.text)
+                self._count(self.source.doc_type, len(record.text), size)
+                self._leave(identity, self.source.doc_type, "quarantine", refused[number], len(record.text), size)
                 case_number = None
             else:
                 case_number = self._document(identity, uri, record)

@@ -1,14 +1,9 @@
 """The one place that submits work: a bounded window of part tasks, one retry, progress, and the swap of a finished stage."""
 
-import faulthandler
-import os
 import queue
-import resource
 import time
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +12,8 @@ import structlog
 
 from lexmill import errors
 from lexmill.errors import LexmillError, StoppedError
+from lexmill.jobs.call import Failure, Outcome, PartFunction, Terms, call
+from lexmill.jobs.isolate import Split, isolated_part
 from lexmill.jobs.progress import Progress
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
@@ -24,8 +21,11 @@ from lexmill.store.stages import Receipt, StageFolder, Target, make_manifest, se
 
 log = structlog.get_logger()
 
-PartFunction = Callable[..., Receipt]
-
+KILLED = "KilledWorker"
+# A part whose workers die is tried so often, from the second time on in a process of its own: what dies then died by chance.
+_TRIES = 4
+# A search for documents that hang may take so many times as long as a part.
+_SEARCH = 24
 # How often it is looked whether there are workers, in seconds.
 _LOOK_S = 5.0
 
@@ -35,7 +35,8 @@ class PartTask:
     """One part to make: ``function(target, *arguments)``.
 
     ``key`` says what it depends on, down to the byte; ``fingerprint`` what it is made of, the same wherever the raw files
-    lie (empty: the key); ``weight`` is its input in bytes.
+    lie (empty: the key); ``weight`` is its input in bytes. ``split`` tells the documents of a part apart, where one that ends its
+    worker may be quarantined by the task itself.
     """
 
     number: int
@@ -43,39 +44,7 @@ class PartTask:
     arguments: tuple[Any, ...]
     weight: int = 0
     fingerprint: str = ""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A task's failure without any of the text it worked on: a class, a safe message, and places in the code."""
-
-    kind: str
-    message: str
-    places: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What comes back from a worker: a few hundred bytes."""
-
-    receipt: Receipt | None
-    failure: Failure | None
-    cpu_seconds: float
-    peak_rss: int
-    pid: int
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What holds for every task: how many seconds a part may take, and the run waits for a worker.
-
-    ``refuses`` is asked on the worker, and says why it must not work for this run. (Not called by its name here: what this module
-    imports counts as code of every stage.)
-    """
-
-    part_seconds: int = 3600
-    wait_seconds: int = 600
-    refuses: Callable[[], str | None] | None = None
+    split: Split | None = None
 
 
 class DamagedInput(LexmillError):
@@ -95,48 +64,6 @@ class Timing:
     peak_rss: int = 0
 
 
-@contextmanager
-def _alarm(seconds: int) -> Iterator[None]:
-    """End this process when the block takes longer: by a thread of C, as what hangs may hold the interpreter's lock."""
-    with open(os.devnull, "w") as nowhere:  # noqa: PTH123
-        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-        try:
-            yield
-        finally:
-            faulthandler.cancel_dump_traceback_later()
-
-
-def call(function: PartFunction, target: Target, arguments: tuple[Any, ...], terms: Terms) -> Outcome:
-    """Run one task on a worker; no exception leaves it, because its message might quote a document."""
-    before = time.process_time()
-    receipt, failure = None, None
-    try:
-        refused = terms.refuses() if terms.refuses else None
-        if refused:
-            raise StoppedError(refused)
-        with _alarm(terms.part_seconds):
-            receipt = function(target, *arguments)
-    except LexmillError as error:
-        failure = Failure(type(error).__name__, str(error))
-    except OSError as error:
-        stop = files.stopping(error)
-        failure = Failure("StoppedError", str(stop)) if stop else Failure("OSError", error.strerror or "", _places(error))
-    except Exception as error:
-        failure = Failure(type(error).__name__, "", _places(error))
-    return Outcome(
-        receipt,
-        failure,
-        time.process_time() - before,
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        os.getpid(),
-    )
-
-
-def _places(error: BaseException) -> tuple[str, ...]:
-    frames = traceback.extract_tb(error.__traceback__)
-    return tuple(f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno} {frame.name}" for frame in frames[-6:])
-
-
 def _raise(stage: str, number: int, failure: Failure) -> None:
     where = f"{stage}, part {number}"
     known: dict[str, type[LexmillError]] = {
@@ -148,7 +75,7 @@ def _raise(stage: str, number: int, failure: Failure) -> None:
         raise DamagedInput(failure.message)
     if failure.kind in known:
         raise known[failure.kind](f"{where}: {failure.message}")
-    if failure.kind == "KilledWorker":
+    if failure.kind == KILLED:
         raise StoppedError(f"{where}: {failure.message}")
     if failure.kind == "OSError":
         raise StoppedError(f"{where}: {failure.message} ({'; '.join(failure.places)}); run the same command again")
@@ -171,7 +98,7 @@ class Runner:
     observe: Callable[[str, PartTask, Outcome], None]
     check: Callable[[], None]
     close: Callable[[], None]
-    terms: Terms = Terms()
+    terms: Terms = field(default_factory=Terms)
     most_workers: int = 0
     timings: dict[str, Timing] = field(default_factory=dict)
 
@@ -244,12 +171,16 @@ class Runner:
         finished: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
         self.progress.start(name, len(tasks), sum(task.weight for task in tasks))
 
-        def submit(task: PartTask) -> None:
+        def submit(task: PartTask, *, isolated: bool) -> None:
             tried[task.number] = tried.get(task.number, 0) + 1
             target = Target(folder, task.number, task.key, task.fingerprint)
             # Dask takes an equal key for the same result, so every try has one of its own.
             key = f"{name}-{task.number}-{uuid4().hex}"
-            future = client.submit(call, function, target, task.arguments, self.terms, pure=False, key=key)
+            what: tuple[Any, ...] = (function, target, task.arguments, self.terms)
+            if isolated:
+                search = (function, task.arguments, task.split, self.terms)
+                what = (isolated_part, target, search, replace(self.terms, part_seconds=_SEARCH * self.terms.part_seconds))
+            future = client.submit(call, *what, pure=False, key=key)
             running[future] = task
             future.add_done_callback(finished.put)
 
@@ -257,7 +188,7 @@ class Runner:
             while True:
                 self.most_workers = max(self.most_workers, present.look())
                 while len(running) < 2 * present.number and (following := next(waiting, None)) is not None:
-                    submit(following)
+                    submit(following, isolated=False)
                 if not running:
                     break
                 try:
@@ -269,9 +200,12 @@ class Runner:
                 future.release()
                 if failure is None:
                     self.progress.advance(name, task.weight)
+                elif tried[task.number] < _TRIES and failure.kind in (KILLED, MemoryError.__name__):
+                    log.warning("a part's worker died: it is made in a process of its own", stage=name, part=task.number)
+                    submit(task, isolated=True)
                 elif tried[task.number] < 2 and failure.kind not in ("StoppedError", "GateError", DamagedFile.__name__):
                     log.warning("a part failed and is tried once more", stage=name, part=task.number, kind=failure.kind)
-                    submit(task)
+                    submit(task, isolated=False)
                 else:
                     _raise(name, task.number, failure)
         finally:
@@ -288,7 +222,7 @@ class Runner:
             outcome: Outcome = future.result()
         except distributed.KilledWorker:
             return Failure(
-                "KilledWorker", "its worker died twice (out of memory?); give [cluster] memory or fewer workers, run again"
+                KILLED, "its workers died again and again (out of memory?); give [cluster] memory or fewer workers, run again"
             )
         except Exception as error:
             # ``call`` lets nothing through, so this is the cluster: no workers in time, a lost scheduler, a cancelled task.
@@ -299,6 +233,9 @@ class Runner:
         if outcome.receipt is not None:
             timing.tasks += 1
             receipts[task.number] = outcome.receipt
+            for tally, number in outcome.receipt.tallies.items():
+                if tally.startswith("quarantine:worker."):
+                    log.warning("documents are quarantined", stage=name, part=task.number, rule=tally[11:], documents=number)
         return outcome.failure
 
 

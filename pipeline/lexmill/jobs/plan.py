@@ -23,8 +23,9 @@ from lexmill.core.forecast import (
 )
 from lexmill.core.ingest.records import SPLITTABLE
 from lexmill.jobs import ingest
+from lexmill.jobs.call import Outcome
 from lexmill.jobs.ingest import MB, Piece
-from lexmill.jobs.parts import Outcome, PartTask
+from lexmill.jobs.parts import PartTask
 from lexmill.jobs.prices import Prices
 from lexmill.jobs.run import STAGES, bring_up_to, open_job, usage
 from lexmill.store import files

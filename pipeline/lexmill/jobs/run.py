@@ -22,8 +22,9 @@ from lexmill.config import Config
 from lexmill.core.ruleset import RuleSet
 from lexmill.errors import ConfigError
 from lexmill.jobs import decontaminate, dedup, deidentify, filter, ingest, release, tokenize
+from lexmill.jobs.call import Outcome, Terms
 from lexmill.jobs.job import Job
-from lexmill.jobs.parts import DamagedInput, Outcome, PartTask, Runner, Terms
+from lexmill.jobs.parts import DamagedInput, PartTask, Runner
 from lexmill.jobs.prices import load_prices
 from lexmill.jobs.progress import Progress
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key

@@ -238,12 +238,16 @@ def imbalance(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> list[str
 
 @dataclass(frozen=True)
 class Target:
-    """Where a task writes its one part, and what that part is made of."""
+    """Where a task writes its one part, and what that part is made of.
+
+    ``left`` are ledger rows of documents of the part that were kept from the task; what it writes accounts for them, too.
+    """
 
     folder: StageFolder
     number: int
     key: str
     fingerprint: str = ""
+    left: pa.Table | None = None
 
     def write(
         self,
@@ -258,14 +262,16 @@ class Target:
         Raises GateError where kept and ledger do not account for what came in.
         """
         counts: Counts = {"in": {group: dict(units) for group, units in given.items()}, "out": count_documents(batch.kept)}
-        add_counts(counts, count_ledger(batch.ledger))
+        ledger, came = self._with_left(batch.ledger)
+        add_counts(counts, {"in": came})
+        add_counts(counts, count_ledger(ledger))
         if faults := imbalance(counts):
             raise GateError(f"{self.folder.path.name} part {self.number} does not balance: " + "; ".join(faults))
-        ledger = self._write_ledger(batch.ledger)
+        written = self._write_ledger(ledger)
         sha256, size = files.write_table(self.folder.part(self.number), batch.kept)
-        tallies = {**rule_tallies(batch.ledger), **{name: batch.counts[name] for name in sorted(batch.counts)}}
+        tallies = {**rule_tallies(ledger), **{name: batch.counts[name] for name in sorted(batch.counts)}}
         data = _File(sha256, size, batch.kept.num_rows)
-        return self._finish(data, ledger, counts, tallies, extra, fingerprint or "", batch.sketches)
+        return self._finish(data, written, counts, tallies, extra, fingerprint or "", batch.sketches)
 
     def forward(self, source: StageFolder) -> Receipt:
         """This part is that of ``source`` as it stands: nothing of it left."""
@@ -273,9 +279,20 @@ class Target:
         if came is None:
             raise DamagedFile(f"{source.path.name}/{part_name(self.number)} is damaged or gone")
         files.copy(source.part(self.number), self.folder.part(self.number))
-        out = came.counts.get("out", {})
-        ledger = self._write_ledger(LEDGER.empty_table())
-        return self._finish(_File(came.sha256, came.size, came.rows), ledger, {"in": out, "out": out})
+        counts: Counts = {}
+        for kind in ("in", "out"):
+            add_counts(counts, {kind: came.counts.get("out", {})})
+        ledger, more = self._with_left(LEDGER.empty_table())
+        add_counts(counts, {"in": more})
+        add_counts(counts, count_ledger(ledger))
+        written = self._write_ledger(ledger)
+        return self._finish(_File(came.sha256, came.size, came.rows), written, counts, rule_tallies(ledger))
+
+    def _with_left(self, ledger: pa.Table) -> tuple[pa.Table, dict[str, dict[str, int]]]:
+        """The ledger with the rows of documents that were kept from the task, and these as part of what came in."""
+        if self.left is None:
+            return ledger, {}
+        return pa.concat_tables([ledger, self.left]), count_ledger(self.left)["quarantine"]
 
     def write_work(
         self,
