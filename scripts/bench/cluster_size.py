@@ -4,8 +4,8 @@
     .venv/bin/python scripts/bench/cluster_size.py files --number 10000000
 
 ``parts`` runs a stage whose tasks write a part of one row each, through the Runner on local workers, and then asks for it again,
-when nothing is to be done. ``files`` plans ingest over a simulated listing of files of 2 kB (nothing is listed or read): what they
-are packed into, written and read back. Run one of them a process: the peak is the process's.
+when nothing is to be done. ``files`` plans ingest over a simulated listing of files of 2 kB (nothing is listed or read): what
+they are packed into, written and read back. Run one of them a process: the peak is the process's.
 """
 
 import argparse

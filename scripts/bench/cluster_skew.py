@@ -3,8 +3,8 @@
     .venv/bin/python scripts/bench/cluster_skew.py [--parts 200] [--seconds 0.3] [--slow 50] [--at middle] [--workers 2]
 
 Every part burns ``--seconds`` of processor time, one of them ``--slow`` times as much. Busy is the processor time of the tasks over
-workers × wall time, from the first task to the last; the best that any order allows is printed beside it. The machine should be
-idle: what others take of it counts as time that a core was not busy.
+workers × wall time, from the first task to the last; beside it is the best that any order allows. The machine should
+be idle: what others take of it counts as time that a core was not busy.
 """
 
 import argparse

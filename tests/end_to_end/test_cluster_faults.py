@@ -20,22 +20,28 @@ from tests.end_to_end.test_kills import progress, wait_for_parts
 
 pytestmark = pytest.mark.slow
 
-# The rest of the way is made of the same tasks.
-UNTIL = ("--until", "filter")
+# Where a fault is the same at every stage, one is enough; where there must be time for many, more.
+FIRST = ("--until", "ingest")
+MANY = ("--until", "filter")
+
+
+def leave(folder: Path, until: tuple[str, ...]) -> dict[str, str]:
+    """What a local run leaves."""
+    site = make_site(folder)
+    site.run(*until)
+    return digests(site)
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What a local run leaves."""
-    site = make_site(tmp_path_factory.mktemp("undisturbed"))
-    site.run(*UNTIL)
-    return digests(site)
+    """What a local run of the first stage leaves."""
+    return leave(tmp_path_factory.mktemp("undisturbed"), FIRST)
 
 
 @contextmanager
-def running(site: Site, dask: Elsewhere, code: int = 0) -> "Iterator[subprocess.Popen[str]]":
+def running(site: Site, dask: Elsewhere, code: int = 0, until: tuple[str, ...] = FIRST) -> "Iterator[subprocess.Popen[str]]":
     """A run on that cluster, which must end with ``code`` after the block."""
-    process = site.start(*UNTIL, settings=at(dask.address))
+    process = site.start(*until, settings=at(dask.address))
     try:
         yield process
         _, err = process.communicate(timeout=570)
@@ -53,11 +59,12 @@ def hit(process: psutil.Process, what: signal.Signals) -> bool:
     return True
 
 
-@pytest.mark.parametrize("kills", [pytest.param(2, id="two"), pytest.param(30, id="thirty")])
-def test_workers_are_killed(tmp_path: Path, undisturbed: dict[str, str], kills: int) -> None:
+@pytest.mark.parametrize("kills", [pytest.param(4, id="four"), pytest.param(30, id="thirty")])
+def test_workers_are_killed(tmp_path: Path, kills: int) -> None:
+    undisturbed = leave(tmp_path / "undisturbed", MANY)
     site, chance, done = make_site(tmp_path / "site"), random.Random(kills), 0
     with elsewhere(tmp_path / "dask", 4) as dask:
-        with running(site, dask) as process:
+        with running(site, dask, until=MANY) as process:
             wait_for_parts(site, process, 1)
             while done < kills and process.poll() is None:
                 before = progress(site)
@@ -181,10 +188,10 @@ def test_deadly_documents_are_quarantined_and_the_run_goes_on(tmp_path: Path, wh
         lines = [f'{{"id": "{number}", "text": "{text}"}}\n' for number, text in enumerate(texts) if text]
         (site.config.parent / "p.jsonl").write_text("".join(lines))
         if where == "local" or name == "without":
-            site.run(*UNTIL, settings=(*settings, "cluster.memory='1200MiB'"))
+            site.run(*MANY, settings=(*settings, "cluster.memory='1200MiB'"))
         else:
             with elsewhere(tmp_path / "dask", 2, memory="1200MiB") as dask:
-                site.run(*UNTIL, settings=(*settings, *at(dask.address)))
+                site.run(*MANY, settings=(*settings, *at(dask.address)))
         found[name] = site
     ledger = StageFolder(found["with"].run_folder / "deidentify").ledgers().to_pylist()
     mine = [row for row in ledger if row["rule"].startswith("worker.")]
@@ -237,13 +244,11 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         subprocess.run([str(SLURM / "stop"), str(folder)], check=False, timeout=60, capture_output=True)
 
 
-def test_jobs_of_slurm_are_cancelled(
-    tmp_path: Path, undisturbed: dict[str, str], slurm: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_of_slurm_are_cancelled(tmp_path: Path, slurm: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_CONF", slurm["SLURM_CONF"])
-    site = make_site(tmp_path)
+    site = make_site(tmp_path / "site")
     settings = ("cluster.kind='slurm'", "cluster.workers=3", "cluster.memory='1300MiB'", "cluster.slurm.interface='lo'")
-    process = site.start(*UNTIL, settings=(*settings, "cluster.slurm.walltime='00:20:00'"))
+    process = site.start(*MANY, settings=(*settings, "cluster.slurm.walltime='00:20:00'"))
     cancelled = 0
     try:
         for moment in (2, 12, 25):
@@ -259,6 +264,6 @@ def test_jobs_of_slurm_are_cancelled(
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 0, err[-3000:]
     assert cancelled >= 2
-    assert digests(site) == undisturbed
+    assert digests(site) == leave(tmp_path / "undisturbed", MANY)
     left = subprocess.run(["squeue", "-h", "-o", "%A"], capture_output=True, text=True, check=True).stdout.split()
     assert not left, "no job outlives the run"
