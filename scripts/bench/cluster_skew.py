@@ -1,9 +1,9 @@
 """How busy the workers are while one part takes many times as long as the others: tasks that only sleep, through the Runner.
 
-    .venv/bin/python scripts/bench/cluster_skew.py [--parts 1000] [--seconds 0.1] [--slow 50] [--at middle] [--workers 4]
+    .venv/bin/python scripts/bench/cluster_skew.py [--parts 300] [--seconds 1] [--slow 50] [--at middle] [--workers 4]
 
-Every part sleeps ``--seconds``, one of them ``--slow`` times as long: so what else the machine does, and how many cores it has, matter
-little. Busy is the time that tasks slept over workers × wall time, from the first task to the last; what the best order would
+Every part sleeps ``--seconds``, one of them ``--slow`` times as long: so what else the machine does, and how many cores it has,
+matters little. Busy is the time that tasks slept over workers × wall time, from the first task to the last; what the best order would
 allow is printed beside it.
 """
 
@@ -32,8 +32,8 @@ def rest(target: Target, seconds: float) -> Receipt:
 def main() -> None:
     """Run the stage once to start workers, once to measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=0.1)
+    parser.add_argument("--parts", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--slow", type=float, default=50)
     parser.add_argument("--at", choices=("first", "middle", "last"), default="middle")
     parser.add_argument("--workers", type=int, default=4)
