@@ -3,8 +3,8 @@
     .venv/bin/python scripts/bench/cluster_skew.py [--parts 300] [--seconds 1] [--slow 50] [--at middle] [--workers 4]
 
 Every part sleeps ``--seconds``, one of them ``--slow`` times as long: so what else the machine does, and how many cores it has,
-matters little. Busy is the time that tasks slept over workers × wall time, from the first task to the last; what the best order would
-allow is printed beside it.
+matters little. Busy is the time that tasks slept over workers × wall time, from the first task to the last; beside it is what
+the best order would allow.
 """
 
 import argparse
