@@ -114,7 +114,7 @@ def cluster(folder: Path, documents: int, offset: int, view: View) -> dict[str, 
     total = sum(clock.spent for clock in clocks.values())
     return {
         "documents": documents,
-        "edges": sum(receipt.rows for receipt in receipts),
+        "star edges": sum(receipt.rows for receipt in receipts),
         "documents in components": receipt.rows,
         "core seconds": round(total, 1),
         **{name: round(clock.spent, 1) for name, clock in clocks.items()},

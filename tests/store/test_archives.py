@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from lexmill.config import Ingest
 from lexmill.core.ingest.limits import Allowance, Limits
-from lexmill.errors import DocumentError
-from lexmill.store.archives import Member, list_members, read_members
+from lexmill.errors import DocumentError, StoppedError
+from lexmill.store.archives import Member, list_members, read_members, unpack
 
 LIMITS = Limits.of(Ingest())
 FILES = {"卷宗/判决书.txt": "判决".encode(), "空.txt": b"", "b.jsonl": b"{}\n" * 20}
@@ -169,6 +169,39 @@ def test_a_damaged_member_does_not_take_the_others_with_it() -> None:
         ("a.txt", "ingest.broken_archive"),
         ("b.txt", None),
     ]
+
+
+def test_a_damaged_member_of_a_7z_does_not_take_the_others_with_it() -> None:
+    out = io.BytesIO()
+    with py7zr.SevenZipFile(out, "w", filters=[{"id": py7zr.FILTER_COPY}]) as archive:
+        for name, content in (("a.txt", b"aaaa"), ("b.txt", b"bbbb"), ("c.txt", b"cccc")):
+            archive.writestr(content, name)
+    data = out.getvalue().replace(b"bbbb", b"bbxb")
+    assert [(member.name, member.rule) for member in members(data, "7z") if member] == [
+        ("a.txt", None),
+        ("b.txt", "ingest.broken_archive"),
+        ("c.txt", None),
+    ]
+
+
+@pytest.mark.parametrize("fmt", sorted(MAKE))
+def test_members_are_handed_on_one_by_one(fmt: str) -> None:
+    files = FILES | {"__MACOSX/._a.txt": b"x", "大.txt": bytes(range(256)) * 10, "末.txt": b"x"}
+    limits = replace(LIMITS, file=2000)
+    data = MAKE[fmt](files)
+    handed: list[Member | None] = []
+    unpack(io.BytesIO(data), fmt, limits, Allowance.whole(1 << 20, LIMITS), handed.append)
+    assert handed == members(data, fmt, limits=limits)
+    assert [member and member.rule for member in handed] == [None, None, None, None, "ingest.max_file_mb", None]
+
+
+@pytest.mark.parametrize("fmt", sorted(MAKE))
+def test_what_the_taker_raises_is_raised(fmt: str) -> None:
+    def take(_: Member | None) -> None:
+        raise StoppedError("the disk is full")
+
+    with pytest.raises(StoppedError):
+        unpack(io.BytesIO(MADE[fmt]), fmt, LIMITS, Allowance.whole(1 << 20, LIMITS), take)
 
 
 @pytest.mark.parametrize("fmt", sorted(MAKE))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -16,7 +16,7 @@ from lexmill.core.ingest.limits import Allowance, Limits
 from lexmill.core.ingest.records import ARCHIVES, SPLITTABLE, TABLES, WORD, BadRecord, Record, format_of, read, read_rows
 from lexmill.core.ingest.word import word_format
 from lexmill.errors import DocumentError
-from lexmill.store.archives import list_members, read_members
+from lexmill.store.archives import Member, list_members, read_members
 from lexmill.store.confined import CONFINED, read_confined
 from lexmill.store.convert import Converter, convert_to_text
 from lexmill.store.raw import (
@@ -29,7 +29,7 @@ from lexmill.store.raw import (
     read_head,
     read_lines,
 )
-from lexmill.store.stretches import COMPRESSION, stretch_name, write_stretches
+from lexmill.store.stretches import COMPRESSION, read_stretch, stretch_name, write_members, write_stretches
 from lexmill.store.tables import query_rows, row_ranges
 from lexmill.store.tables import read_rows as read_table_rows
 
@@ -42,7 +42,8 @@ _ALL = 1 << 62
 class Extent(NamedTuple):
     """Of a raw file: lines whose first byte lies in [start, end), rows or members so numbered; ``end`` -1 is a whole file.
 
-    ``size`` is the raw file's. Where ``uri`` is a stretch of it that was unpacked, that begins at byte ``base`` of the raw file.
+    ``size`` is the raw file's. Where ``uri`` is a stretch of it that was unpacked (``is_stretch``), that begins at byte, or
+    member, ``start`` of the raw file.
     """
 
     uri: str
@@ -51,7 +52,7 @@ class Extent(NamedTuple):
     compression: str
     start: int
     end: int
-    base: int = 0
+    is_stretch: bool = False
 
 
 class Found(NamedTuple):
@@ -75,8 +76,8 @@ def _format_within(source: Source, name: str) -> str:
 def extents(whole: Extent, query: str | None, part_bytes: int, limits: Limits, stretches: Path) -> list[Extent]:
     """Cut a raw file into extents of about ``part_bytes`` once unpacked, or leave it whole where it is small or cannot be cut.
 
-    Compressed lines are unpacked into the folder ``stretches``. Raises DocumentError where a limit forbids to read the file at
-    all, or where it is too broken to be cut.
+    Compressed lines and archives that can only be unpacked from their beginning are unpacked into the folder ``stretches``.
+    Raises DocumentError where a limit forbids to read the file at all, or where it is too broken to be cut.
     """
     uri, size, fmt, compression = whole.uri, whole.size, whole.fmt, whole.compression
     ranges: list[tuple[int, int]] = []
@@ -91,15 +92,20 @@ def extents(whole: Extent, query: str | None, part_bytes: int, limits: Limits, s
         ranges = _even(size, part_bytes)
     elif _is_read_in_place(whole) and size > part_bytes // 4:
         ranges = row_ranges(uri, fmt, size, query, part_bytes, limits)
+    elif fmt in ARCHIVES and (compression or fmt == "7z"):
+        if size > part_bytes // 8:
+            ranges = write_members(uri, fmt, compression, size, stretches, part_bytes, limits)
+        if len(ranges) > 1:
+            return [in_stretch(whole, stretches, *cut) for cut in ranges]
     elif fmt in ARCHIVES and size > part_bytes // 8:
         ranges = _member_ranges(whole, part_bytes, limits)
     return [whole._replace(start=start, end=end) for start, end in ranges] if len(ranges) > 1 else [whole]
 
 
 def in_stretch(whole: Extent, stretches: Path, start: int, end: int) -> Extent:
-    """The extent [start, end) of a compressed raw file, in the stretch that was unpacked of it."""
+    """The extent [start, end) of a raw file, in the stretch that was unpacked of it."""
     uri = str(stretches / stretch_name(start))
-    return whole._replace(uri=uri, compression=COMPRESSION, start=start, end=end, base=start)
+    return whole._replace(uri=uri, compression=COMPRESSION, start=start, end=end, is_stretch=True)
 
 
 def _is_by_lines(extent: Extent, limits: Limits) -> bool:
@@ -126,14 +132,13 @@ def _even(size: int, part_bytes: int) -> list[tuple[int, int]]:
 
 def _member_ranges(whole: Extent, part_bytes: int, limits: Limits) -> list[tuple[int, int]]:
     allowance = Allowance.split(whole.size, limits)
-    with opened(whole.uri, whole.compression, allowance) as file:
+    with opened(whole.uri, "", allowance) as file:
         entries = list_members(file, whole.fmt, limits)
     declared = Allowance.split(whole.size, limits)
     ranges: list[tuple[int, int]] = []
     filled = 0
     for entry in entries:
-        if not whole.compression:
-            declared.take(entry.size)
+        declared.take(entry.size)
         if not ranges or filled + entry.size > part_bytes:
             ranges.append((entry.number, entry.number))
             filled = 0
@@ -172,8 +177,13 @@ class Reading:
             yield from self._lines(extent)
         elif extent.fmt in ARCHIVES:
             allowance = (Allowance.whole if extent.end < 0 else Allowance.split)(extent.size, self.limits)
-            with opened(extent.uri, extent.compression, Allowance.split(extent.size, self.limits)) as file:
-                yield from self._members(file, extent.fmt, extent.start, extent.end, "", 1, allowance)
+            measured = Allowance.split(extent.size, self.limits)
+            if extent.is_stretch:
+                yield from self._members(read_stretch(extent.uri, measured), "", 1, allowance)
+            else:
+                with opened(extent.uri, extent.compression, measured) as file:
+                    members = read_members(file, extent.fmt, extent.start, extent.end, self.limits, allowance)
+                    yield from self._members(members, "", 1, allowance)
         elif _is_read_in_place(extent):
             yield from self._rows(extent)
         else:
@@ -185,9 +195,10 @@ class Reading:
         is_whole = extent.end < 0
         measured = Allowance.whole if is_whole and extent.compression else Allowance.split
         allowance = measured(extent.size, self.limits)
-        start, end = (0, _ALL) if is_whole else (extent.start - extent.base, extent.end - extent.base)
+        base = extent.start if extent.is_stretch else 0
+        start, end = (0, _ALL) if is_whole else (extent.start - base, extent.end - base)
         for block in read_lines(extent.uri, extent.compression, start, end, self.limits.record, allowance):
-            offset = extent.base + block.offset
+            offset = base + block.offset
             if isinstance(block, LongLine):
                 self.content.add(f"long line {offset} {block.n_bytes}".encode())
                 yield Found("", BadRecord(str(offset), "ingest.max_record_mb", 0, block.n_bytes))
@@ -215,12 +226,10 @@ class Reading:
             self.content.add(orjson.dumps(item, option=orjson.OPT_PASSTHROUGH_SUBCLASS, default=list))
             yield item
 
-    def _members(
-        self, file: IO[bytes], fmt: str, start: int, end: int, outer: str, depth: int, allowance: Allowance
-    ) -> Iterator[Found]:
+    def _members(self, members: Iterator[Member | None], outer: str, depth: int, allowance: Allowance) -> Iterator[Found]:
         if depth > self.limits.depth:
             raise DocumentError("ingest.max_depth")
-        for member in read_members(file, fmt, start, end, self.limits, allowance):
+        for member in members:
             if member is None:
                 self.n_skipped += 1
                 continue
@@ -251,7 +260,7 @@ class Reading:
             raise DocumentError(UNREAD[fmt])
         if fmt in ARCHIVES:
             inner = Allowance.whole(len(data), self.limits, allowance)
-            yield from self._members(io.BytesIO(data), fmt, 0, -1, member, depth, inner)
+            yield from self._members(read_members(io.BytesIO(data), fmt, 0, -1, self.limits, inner), member, depth, inner)
         elif fmt in CONFINED:
             for record in read_rows(read_confined(data, fmt, self.limits), self.source.fields, self.source.doc_type):
                 yield Found(member, record)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lexmill import rules
 from lexmill.config import Config
-from lexmill.core.quality import classifier
+from lexmill.core.quality import classifier, plot
 from lexmill.core.quality.evaluate import curves, fit_logistic, threshold_for
 from lexmill.core.quality.rules import FALSE_DROP_LIMIT, QualityRules
 from lexmill.core.quality.training import Example, examples, passing
@@ -35,8 +35,9 @@ def train(config: Config, out: Path, size: int) -> dict[str, Any]:
     """Train on at most ``size`` documents of every source and type and write ``out``; returns what the card says.
 
     ``out`` gets ``model/`` (what ``filter.model`` names), ``rules/`` (an overlay with its thresholds and measured
-    false-drop rates), ``curves.json`` and ``card.md``; the same bytes for the same run, settings and seed. Raises ConfigError
-    where the run file names no positives, or ``out`` is there; InputError where there is too little to learn from.
+    false-drop rates), ``curves.json``, its drawings ``precision-recall.svg`` and ``roc.svg``, and ``card.md``; the same bytes
+    for the same run, settings and seed. Raises ConfigError where the run file names no positives, or ``out`` is there;
+    InputError where there is too little to learn from.
     """
     settings = config.quality
     names = {source.name for source in config.source}
@@ -70,6 +71,8 @@ def train(config: Config, out: Path, size: int) -> dict[str, Any]:
     for name, content in zip((classifier.MODEL, classifier.PAIRS, classifier.HEAD), data, strict=True):
         files.write_bytes(out / "model" / name, content, 0o644)
     files.write_bytes(out / "curves.json", orjson.dumps(report), 0o644)
+    files.write_bytes(out / "precision-recall.svg", plot.precision_recall(report["curves"]), 0o644)
+    files.write_bytes(out / "roc.svg", plot.roc(report["curves"]), 0o644)
     files.write_bytes(out / "rules" / "quality" / "score.toml", _overlay(report).encode(), 0o644)
     files.write_bytes(out / "card.md", _card(report).encode(), 0o644)
     return report
@@ -103,7 +106,9 @@ def _unseen_features(found: Sequence[Example], seed: int) -> NDArray[np.float64]
     for fold in sorted(set(folds.tolist())):
         data, pairs = _fit([one for one in found if one.fold != fold], seed)
         rows = np.flatnonzero(folds == fold).tolist()
-        seen[rows], _ = classifier.features(_loaded(data), pairs, pa.array([found[row].text for row in rows], pa.string()))
+        seen[rows], _ = classifier.features(
+            classifier.network_of(_loaded(data)), pairs, pa.array([found[row].text for row in rows], pa.string())
+        )
     return seen
 
 

@@ -1,8 +1,10 @@
 """Archives (ZIP, tar, 7z): their members listed and read one by one in memory; a member's path is a name and never a place."""
 
+import io
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any, Literal, NamedTuple
 
@@ -11,7 +13,7 @@ from py7zr.io import MemIO, Py7zBytesIO, Py7zIO, WriterFactory
 
 from lexmill.core.ingest.limits import Allowance, Limits
 from lexmill.core.ingest.zipped import BROKEN, name_of, native_name, open_zip, read_member
-from lexmill.errors import DocumentError
+from lexmill.errors import DocumentError, LexmillError
 
 
 class Entry(NamedTuple):
@@ -179,50 +181,98 @@ def _opened_7z(file: IO[bytes], limits: Limits) -> Iterator[tuple[py7zr.SevenZip
         raise DocumentError("ingest.encrypted") from None
     except py7zr.UnsupportedCompressionMethodError:
         raise DocumentError("ingest.unsupported_archive") from None
-    except DocumentError:
+    except LexmillError:
         raise
     except Exception:
         # The library's own exceptions are but a few of those that a damaged header brings about.
         raise DocumentError("ingest.broken_archive") from None
 
 
-class _InMemory(WriterFactory):
-    """Where the bytes of members go, by their number."""
+class _InOrder(WriterFactory):
+    """Hands on each member as soon as its last byte is there, and before it those of which no byte comes."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._kept: dict[str, Py7zBytesIO] = {}
+    def __init__(self, wanted: list[Entry], limits: Limits, take: Callable[[Member | None], None]) -> None:
+        self._left = deque(wanted)
+        self._limits = limits
+        self._take = take
+        self.sums: dict[int, int | None] = {}
+        self.error: Exception | None = None
 
     def create(self, filename: str) -> Py7zIO:
-        self._kept[filename] = Py7zBytesIO(filename, self._limit)
-        return self._kept[filename]
+        return _Handed(filename, self._limits.file, self)
 
-    def take(self, index: int) -> bytes:
-        kept = self._kept.pop(str(index), None)
-        return kept.read() if kept is not None else b""
+    def finish(self, number: int, data: bytes) -> None:
+        """Take in the bytes of a member, by its number."""
+        if self.error is not None or not self._left or self._left[0].number > number:
+            return
+        try:
+            self.rest(number)
+            entry = self._left.popleft()
+            is_sound = len(data) == entry.size and self.sums[number] in (None, zlib.crc32(data))
+            self._take(Member(entry.name, data if is_sound else b"", None if is_sound else "ingest.broken_archive"))
+        except Exception as error:
+            # What calls this is not trusted to hand an exception on.
+            self.error = error
+            raise
+
+    def rest(self, end: int) -> None:
+        """Hand on what is left before the member numbered ``end``: skipped, too large, empty, or not there."""
+        while self._left and self._left[0].number < end:
+            entry = self._left.popleft()
+            if entry.is_skipped:
+                self._take(None)
+            elif entry.size > self._limits.file:
+                self._take(Member(entry.name, b"", "ingest.max_file_mb"))
+            else:
+                self._take(Member(entry.name, b"", "ingest.broken_archive" if entry.size else None))
 
 
-def _read_7z(file: IO[bytes], start: int, end: int, limits: Limits, allowance: Allowance) -> Iterator[Member | None]:
+class _Handed(Py7zBytesIO):
+    def __init__(self, filename: str, limit: int, to: _InOrder) -> None:
+        super().__init__(filename, limit)
+        self._buffer: io.BytesIO = io.BytesIO()
+        self._to = to
+
+    def close(self) -> None:
+        data = self._buffer.getvalue()
+        # The archive keeps this object until it is closed.
+        self._buffer = io.BytesIO()
+        self._to.finish(int(self.filename), data)
+
+
+def _unpack_7z(
+    file: IO[bytes], start: int, end: int, limits: Limits, allowance: Allowance, take: Callable[[Member | None], None]
+) -> None:
     with _opened_7z(file, limits) as (archive, entries):
-        memory = _InMemory(limits.file)
-        ids = {}
+        in_order = _InOrder(entries[start:end], limits, take)
         for entry, one in zip(entries[start:end], list(archive.files)[start:end], strict=True):
-            if not entry.is_skipped and entry.size <= limits.file:
+            if not entry.is_skipped and 0 < entry.size <= limits.file:
                 allowance.take(entry.size)
-                ids[entry.number] = one.crc32
+                in_order.sums[entry.number] = one.crc32
+                # The library would stop at a sum that is wrong, and take with it what lies behind.
+                one._file_info["digest"] = None
                 # By id: the library's own extract() refuses names that escape, and renames those that are there twice.
-                archive.worker.register_filelike(one.id, MemIO(str(entry.number), memory))
+                archive.worker.register_filelike(one.id, MemIO(str(entry.number), in_order))
         # What is not wanted is unpacked on the way to what is.
         archive.worker.max_extract_size = allowance.most
         # One damaged member must not take the others with it: what came out is judged by its check sum.
         with suppress(Exception):
             archive.worker.extract(archive.fp, None, parallel=False)
-        for entry in entries[start:end]:
-            if entry.is_skipped:
-                yield None
-            elif entry.number not in ids:
-                yield Member(entry.name, b"", "ingest.max_file_mb")
-            else:
-                data = memory.take(entry.number)
-                is_sound = len(data) == entry.size and ids[entry.number] in (None, zlib.crc32(data))
-                yield Member(entry.name, data if is_sound else b"", None if is_sound else "ingest.broken_archive")
+        if in_order.error is not None:
+            raise in_order.error
+        in_order.rest(len(entries))
+
+
+def unpack(file: IO[bytes], fmt: str, limits: Limits, allowance: Allowance, take: Callable[[Member | None], None]) -> None:
+    """Give all members to ``take`` one after the other, as ``read_members`` does; memory: one member, of a solid 7z too."""
+    if fmt == "7z":
+        _unpack_7z(file, 0, limits.members, limits, allowance, take)
+        return
+    for member in read_members(file, fmt, 0, -1, limits, allowance):
+        take(member)
+
+
+def _read_7z(file: IO[bytes], start: int, end: int, limits: Limits, allowance: Allowance) -> Iterator[Member | None]:
+    found: list[Member | None] = []
+    _unpack_7z(file, start, end, limits, allowance, found.append)
+    yield from found

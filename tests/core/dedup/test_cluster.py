@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lexmill.core.dedup.cluster import (
     Array,
-    components,
+    Components,
     count_hot,
     shared_buckets,
     sorted_edges,
@@ -24,6 +24,18 @@ def edges_of(entries: list[tuple[int, int]], ordinals: list[int] | None = None) 
     columns = (numbers[rows], keys[rows], hashes[rows])
     assert np.array_equal(np.lexsort(columns), np.arange(rows.size)), "by hash, key and ordinal"
     return sorted_edges(star_edges(hashes[rows], keys[rows], numbers[rows]))
+
+
+def components(edges: Array) -> tuple[Array, Array]:
+    """Those of the edges that propose a copy, taken in one half after the other."""
+    if not len(edges):
+        return Components(0, 0).labels()
+    first = int(edges[:, :2].min())
+    found = Components(first, int(edges[:, :2].max()) + 1 - first)
+    for half in (edges[::2], edges[1::2]):
+        left, right, apart = half.T.copy()
+        found.add(left, right, apart == 0)
+    return found.labels()
 
 
 @pytest.mark.parametrize(
@@ -64,7 +76,7 @@ def test_edges_are_few_sorted_within_a_hash_and_never_between_two_cases(entries:
         assert hash_u == hash_v
         assert (key_u == key_v or 0 in (key_u, key_v)) is not bool(apart)
     # Whom the rules may merge at all is connected.
-    nodes, labels = components(*edges[edges[:, 2] == 0, :2].T)
+    nodes, labels = components(edges)
     label = dict(zip(nodes.tolist(), labels.tolist(), strict=True))
     for i, (hash_, key) in enumerate(entries, 1):
         for j, (other_hash, other_key) in enumerate(entries[: i - 1], 1):
@@ -80,7 +92,7 @@ def test_edges_are_few_sorted_within_a_hash_and_never_between_two_cases(entries:
 @given(st.lists(st.tuples(st.integers(0, 25), st.integers(0, 25)), max_size=40))
 def test_components_are_those_of_a_naive_walk(pairs: list[tuple[int, int]]) -> None:
     wide = [(u * 99 - (1 << 40), v * 99 - (1 << 40)) for u, v in pairs]  # ordinals do not fit 32 bits
-    nodes, labels = components(*np.array(wide, np.int64).reshape(-1, 2).T)
+    nodes, labels = components(np.array([(u, v, 0) for u, v in wide], np.int64).reshape(-1, 3))
     expected = {node: node for pair in wide for node in pair}
     for _ in expected:
         for u, v in wide:

@@ -113,8 +113,10 @@ def _find(parents: Any, node: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _unite(left: Any, right: Any, first: int, parents: Any, linked: Any) -> None:
+def _unite(left: Any, right: Any, wanted: Any, first: int, parents: Any, linked: Any) -> None:
     for i in range(left.size):
+        if not wanted[i]:
+            continue
         a, b = left[i] - first, right[i] - first
         linked[a] = linked[b] = True
         a = _find(parents, a)
@@ -123,23 +125,30 @@ def _unite(left: Any, right: Any, first: int, parents: Any, linked: Any) -> None
             parents[b] = a
         else:
             parents[a] = b
+
+
+@njit(cache=True, nogil=True)
+def _flatten(parents: Any) -> None:
     for node in range(parents.size):
         parents[node] = parents[parents[node]]  # a parent is never greater than its child, so it is a root by now
 
 
-def components(left: Array, right: Array) -> tuple[Array, Array]:
-    """The connected components of edges (int64 ordinals): those that occur, sorted, and the least of each one's component.
+class Components:
+    """The connected components of edges between ordinals (int64) from ``first`` on, fewer than 2^31: union-find, 5 bytes each."""
 
-    Union-find over all ordinals from the least to the greatest, which must be fewer than 2^31: 5 bytes each.
-    """
-    if not left.size:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    first = int(min(left.min(), right.min()))
-    size = int(max(left.max(), right.max())) - first + 1
-    parents, linked = np.arange(size, dtype=np.int32), np.zeros(size, np.bool_)
-    _unite(left, right, first, parents, linked)
-    nodes = np.flatnonzero(linked)
-    return nodes + first, parents[nodes].astype(np.int64) + first
+    def __init__(self, first: int, size: int) -> None:
+        self._first = first
+        self._parents, self._linked = np.arange(size, dtype=np.int32), np.zeros(size, np.bool_)
+
+    def add(self, left: Array, right: Array, wanted: Array) -> None:
+        """Take in those of some edges that are wanted."""
+        _unite(left, right, wanted, self._first, self._parents, self._linked)
+
+    def labels(self) -> tuple[Array, Array]:
+        """The ordinals that occur, sorted, and the least of each one's component."""
+        _flatten(self._parents)
+        nodes = np.flatnonzero(self._linked)
+        return nodes + self._first, self._parents[nodes].astype(np.int64) + self._first
 
 
 def count_hot(hashes: Array, most: int) -> int:

@@ -1,21 +1,21 @@
 """The verdicts: which documents of a component are copies of one that stays, by exact Jaccard against the kept ones."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
-from lexmill.core.dedup.compare import copy_points
 from lexmill.core.dedup.identity import NO_DATE, NO_KEY, NO_VERSION
+from lexmill.core.dedup.refine import rare_bands
 from lexmill.core.dedup.rules import DedupRules, Guard, Value
-from lexmill.core.dedup.signature import NUM_PERM, SHINGLE, band_hashes, hash_shingles, unpack
-from lexmill.core.dedup.sorting import sort_hashes
-from lexmill.core.dedup.utf8 import Utf8, buffers, longest
+from lexmill.core.dedup.shingles import Shingles, containment, in_common, jaccard
+from lexmill.core.dedup.signature import NUM_PERM, SHINGLE, band_hashes, unpack
+from lexmill.core.dedup.utf8 import buffers
 from lexmill.schema import SIGNATURE
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -61,9 +61,13 @@ SAME_OPTIONS: Final = 0.75
 # Laws of one title that share less are of two places or two times (a law made anew is a law of its own).
 VERSION_SHARES: Final = 0.3
 
-# A hot bucket (one form, many cases) names only its first documents; a copy meets its original in bands of its own, too.
+# Documents of more than this in one bucket (one form, many cases) meet by their rare shingles, too; a list of any kind names
+# only its first documents.
 MAX_BUCKET: Final = 512
 MAX_VERIFIED: Final = 64
+# Tallies: documents of hot buckets that were looked up by their rare shingles, and those that could not be compared to all.
+HOT_REFINED: Final = "hot_refined"
+HOT_CAPPED: Final = "hot_capped"
 # The estimate from 128 permutations has a standard error of .035 at Jaccard .8: this is 3.5 of them.
 MARGIN: Final = 0.125
 
@@ -79,62 +83,6 @@ class _Verdict(NamedTuple):
     jaccard: float
     value: float
     gone: bool
-
-
-@njit(cache=True, nogil=True)
-def _shingle_set(data: Any, start: int, end: int, points: Any, hashes: Any, ends: Any, found: Any) -> Any:
-    m = hash_shingles(points, copy_points(data, start, end, points)[0], hashes)
-    sort_hashes(hashes[:m], ends, found[:m])
-    n = 0
-    for i in range(m):
-        if i == 0 or found[i] != found[i - 1]:
-            found[n] = found[i]  # n ≤ i: the one before i still stands, or is its own copy
-            n += 1
-    return found[:n].copy()
-
-
-class Shingles:
-    """The distinct 64-bit hashes of the 5-grams of the comparison copies of texts, sorted; ``of`` gives those of one text.
-
-    All share one room to work in: to allocate and to touch it anew took longer than the work.
-    """
-
-    def __init__(self, texts: Utf8) -> None:
-        most = longest(texts.offsets)
-        self._texts = texts
-        self._room = tuple(
-            np.empty(size, kind) for size, kind in ((most, np.uint32), (most, np.uint64), (2 * most + 2, np.int64))
-        )
-        self._found = np.empty(most, np.uint64)
-
-    def of(self, row: int) -> Array:
-        """The set of one text."""
-        start, end = self._texts.offsets[row : row + 2]
-        found: Array = _shingle_set(self._texts.data, start, end, *self._room, self._found)
-        return found
-
-
-@njit(cache=True, nogil=True)
-def in_common(left: Any, right: Any) -> int:
-    """How many values two sorted arrays without repeats have in common."""
-    i = j = both = 0
-    while i < left.size and j < right.size:
-        a, b = left[i], right[j]
-        both += a == b
-        i += a <= b
-        j += b <= a
-    return both
-
-
-def jaccard(left: Array, right: Array) -> float:
-    """The Jaccard index of two sorted arrays without repeats; 0 for two empty ones."""
-    both = in_common(left, right)
-    return both / max(left.size + right.size - both, 1)
-
-
-def containment(left: Array, right: Array) -> float:
-    """The share of the smaller of two sorted arrays without repeats that the other holds; 0 where one is empty."""
-    return in_common(left, right) / max(min(left.size, right.size), 1)
 
 
 @dataclass(frozen=True)
@@ -154,7 +102,7 @@ class _Bucket:
     signatures: Array
     shingles: Shingles
 
-    def estimate(self, row: int, others: list[int]) -> Array:
+    def estimate(self, row: int, others: list[int] | Array) -> Array:
         """The Jaccard similarities that the signatures of ``row`` and ``others`` let expect."""
         return np.count_nonzero(self.signatures[others] == self.signatures[row], axis=1) / NUM_PERM
 
@@ -173,7 +121,7 @@ def _read(candidates: pa.Table, rules: DedupRules) -> _Bucket:
             (str(date), figures or str(date)) if date != NO_DATE else NO_VERSION
             for date, figures in zip(candidates["date"].to_pylist(), candidates["version"].to_pylist(), strict=True)
         ],
-        "title": pc.fill_null(candidates["title"], "").to_pylist(),
+        **dict.fromkeys(("title", "question", "answer"), pc.fill_null(candidates["title"], "").to_pylist()),
     }
     guards = {doc_type: rules.guards(doc_type) for doc_type in set(doc_types)}
     identities = [
@@ -247,11 +195,25 @@ def _shared(hashes: Array) -> list[list[int]]:
     return [row[own].tolist() for row, own in zip(hashes, found, strict=True)]
 
 
+def _rare_bands(bucket: _Bucket, rows: list[int], bands: list[list[int]]) -> dict[int, list[int]]:
+    """The bands of the rare shingles of the documents of a component, of the types that have a hot bucket in it."""
+    if len(rows) <= MAX_BUCKET or all(bucket.keys[row] != NO_KEY for row in rows):
+        return {}  # where all say which case they are, only documents of one case are compared
+    sizes = Counter((bucket.doc_types[row], band) for row in rows for band in bands[row])
+    hot = {doc_type for (doc_type, _), size in sizes.items() if size > MAX_BUCKET}
+    own = [row for row in rows if bucket.doc_types[row] in hot]
+    return dict(zip(own, rare_bands(bucket.shingles, own), strict=True))
+
+
 class _Component:
     """Judges the documents of one component in turn, each against those that were kept before it."""
 
-    def __init__(self, bucket: _Bucket, threshold: float, keep: Keep) -> None:
+    def __init__(
+        self, bucket: _Bucket, threshold: float, keep: Keep, rare: Mapping[int, list[int]], counts: Counter[str]
+    ) -> None:
         self.bucket = bucket
+        self.rare = rare
+        self.counts = counts
         self.threshold = threshold
         self.same_rules: dict[str, Callable[[int, int], _Verdict | None]] = {
             "judgment": self._same_case,
@@ -263,6 +225,7 @@ class _Component:
         self.by_same: dict[tuple[str, int], list[int]] = {}
         self.by_band: dict[tuple[int, str], list[int]] = {}
         self.by_key: dict[tuple[int, str, int], list[int]] = {}
+        self.by_rare: dict[tuple[int, str], list[int]] = {}
         self.sets: dict[int, Array] = {}
 
     def judge(self, row: int, bands: list[int]) -> _Verdict | None:
@@ -294,6 +257,7 @@ class _Component:
             groups.append(self.by_band.setdefault((band, doc_type), []))
             if key != NO_KEY:
                 groups.append(self.by_key.setdefault((band, doc_type, key), []))
+        groups += [self.by_rare.setdefault((band, doc_type), []) for band in self.rare.get(row, ())]
         for rows in groups:
             if len(rows) < MAX_BUCKET:
                 rows.append(row)
@@ -337,22 +301,38 @@ class _Component:
         for rows in sorted(buckets, key=len):
             found.update(dict.fromkeys(rows))
             if len(found) >= MAX_BUCKET:
+                self.counts[HOT_CAPPED] += 1
                 break
         return list(found)[:MAX_BUCKET]
 
+    def _in_turn(self, row: int, bands: list[int]) -> Iterator[int]:
+        """The candidates to verify: those that share rare shingles, most bands first, then those that the signatures let expect.
+
+        The first is looked at in any case, so that the pair table says how near the nearest was.
+        """
+        rare: Counter[int] = Counter()
+        if self.bucket.keys[row] == NO_KEY:
+            for band in self.rare.get(row, ()):
+                rare.update(self.by_rare.get((band, self.bucket.doc_types[row]), ()))
+        least = self.threshold - MARGIN
+        kin = np.array([other for other, _ in rare.most_common(MAX_BUCKET)], np.int64)
+        likely = kin[self.bucket.estimate(row, kin) >= least].tolist()
+        yield from likely
+        others = [other for other in self._candidates(row, bands) if other not in rare]
+        if others:
+            estimates = self.bucket.estimate(row, others)
+            for rank, at in enumerate(np.argsort(-estimates, kind="stable").tolist()):
+                if (rank or likely) and estimates[at] < least:
+                    break
+                yield others[at]
+
     def _near_twin(self, row: int, bands: list[int]) -> _Verdict | None:
         best: _Verdict | None = None
-        candidates = self._candidates(row, bands)
-        if candidates:
-            estimates = self.bucket.estimate(row, candidates)
-            for rank, at in enumerate(np.argsort(-estimates, kind="stable")[:MAX_VERIFIED].tolist()):
-                # The first is looked at in any case, so that the pair table says how near the nearest was.
-                if rank and estimates[at] < self.threshold - MARGIN:
-                    break
-                verdict = self._verify(row, candidates[at])
-                if verdict.gone:
-                    return verdict
-                best = verdict if best is None or verdict.jaccard > best.jaccard else best
+        for candidate in islice(self._in_turn(row, bands), MAX_VERIFIED):
+            verdict = self._verify(row, candidate)
+            if verdict.gone:
+                return verdict
+            best = verdict if best is None or verdict.jaccard > best.jaccard else best
         refused = self._refused(row, bands)
         return refused if refused and (best is None or refused.jaccard > best.jaccard) else best
 
@@ -379,7 +359,14 @@ class _Component:
         return self.sets[row]
 
 
-def judge(candidates: pa.Table, threshold: float, rules: DedupRules, keep: Keep = "all", prefer: Prefer = "best") -> pa.Table:
+def judge(
+    candidates: pa.Table,
+    threshold: float,
+    rules: DedupRules,
+    keep: Keep = "all",
+    prefer: Prefer = "best",
+    counts: Counter[str] | None = None,
+) -> pa.Table:
     """The PAIRS of whole components of CANDIDATES: one row a document that goes, and the nearest refused pair of the others.
 
     What an earlier night kept stays. The other documents of a component are taken in order of preference (``best``: known
@@ -390,14 +377,20 @@ def judge(candidates: pa.Table, threshold: float, rules: DedupRules, keep: Keep 
     (``dedup.older_version``); two of one type with a band in common and a Jaccard index of at least ``threshold``
     (``dedup.near``), unless a guard of ``rules`` keeps them apart. Work is bounded per document, not per pair: at most
     ``MAX_BUCKET`` estimates and ``MAX_VERIFIED`` exact comparisons a layer, and one more to name the pair that a guard refused.
+    Where more than ``MAX_BUCKET`` documents share a band, theirs meet by rare shingles, too (``refine``). ``counts`` is told how
+    many these are (``HOT_REFINED``), and how many were not compared to all that they share a bucket with (``HOT_CAPPED``).
     """
+    counts = Counter() if counts is None else counts
     bucket = _read(candidates, rules)
-    bands = _shared(band_hashes(bucket.signatures))
+    shared = _shared(band_hashes(bucket.signatures))
+    bands = [own if n_chars >= SHINGLE else [] for own, n_chars in zip(shared, bucket.n_chars, strict=True)]
     verdicts: list[_Verdict] = []
     for rows in _in_order(candidates, bucket, keep, prefer):
-        component = _Component(bucket, threshold, keep)
+        rare = _rare_bands(bucket, rows, bands)
+        counts[HOT_REFINED] += len(rare)
+        component = _Component(bucket, threshold, keep, rare, counts)
         for row in rows:
-            verdict = component.judge(row, bands[row] if bucket.n_chars[row] >= SHINGLE else [])
+            verdict = component.judge(row, bands[row])
             if verdict:
                 verdicts.append(verdict)
     rows_, twins = [verdict.row for verdict in verdicts], [verdict.twin for verdict in verdicts]

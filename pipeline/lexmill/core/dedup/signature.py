@@ -56,12 +56,11 @@ def hash_shingles(points: Any, n: int, hashes: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def sign_points(points: Any, n: int, a: Any, b: Any, hashes: Any, mixed: Any, out: Any) -> None:
-    """Write the signature of the text ``points[:n]`` to ``out`` (128 uint32).
+def sign_hashes(hashes: Any, m: int, a: Any, b: Any, mixed: Any, out: Any) -> None:
+    """Write the signature of the shingles of hashes ``hashes[:m]`` to ``out``, of as many uint32 as ``a`` and ``b`` have.
 
-    ``a`` and ``b`` are ``permutations()``; ``hashes`` (uint64) and ``mixed`` (uint32) are room for one value a shingle.
+    ``mixed`` (uint32) is room for one value a shingle.
     """
-    m = hash_shingles(points, n, hashes)
     for i in range(m):  # datasketch mixes every hash once with MurmurHash3's 32-bit finaliser
         x = uint32(hashes[i] >> uint64(32))
         x ^= x >> uint32(16)
@@ -76,6 +75,15 @@ def sign_points(points: Any, n: int, a: Any, b: Any, hashes: Any, mixed: Any, ou
         for i in range(m):
             least = min(least, uint32(mixed[i] * a[k] + b[k]))
         out[k] = least
+
+
+@njit(cache=True, nogil=True)
+def sign_points(points: Any, n: int, a: Any, b: Any, hashes: Any, mixed: Any, out: Any) -> None:
+    """Write the signature of the text ``points[:n]`` to ``out`` (128 uint32).
+
+    ``a`` and ``b`` are ``permutations()``; ``hashes`` (uint64) and ``mixed`` (uint32) are room for one value a shingle.
+    """
+    sign_hashes(hashes, hash_shingles(points, n, hashes), a, b, mixed, out)
 
 
 @njit(cache=True, nogil=True)

@@ -38,17 +38,20 @@ _AMOUNT = re.compile(r"\d{14}[.．]\d{1,2}\Z")
 _WEIGHTS = tuple(pow(2, 17 - i, 11) for i in range(17))
 # 统一社会信用代码: two characters, the six digits of an area, the nine of the organisation, a check character.
 _ALNUM = "0-9A-Z０-９Ａ-Ｚ"
-_CREDIT_RUN = re.compile(f"[{_ALNUM}]{{18,}}")
+# Letters and figures in a row, as many as the shortest code has.
+_CODE_RUN = re.compile(f"[{_ALNUM}]{{7,}}")
 _CREDIT_CODE = re.compile(r"[0-9A-HJ-NPQRTUWXY]{2}[0-9]{6}[0-9A-HJ-NPQRTUWXY]{8}[0-9X][0-9A-HJ-NPQRTUWXY]")
-# 车辆识别代号 (17 characters without I, O, Q, a letter and a figure among them), a 香港身份证 with its parentheses.
-_VIN = re.compile(f"(?<![{_ALNUM}])(?=[0-9０-９]*[A-ZＡ-Ｚ])(?=[A-ZＡ-Ｚ]*[0-9０-９])[{_ALNUM}]{{17}}(?![{_ALNUM}a-z])")
+# A 香港身份证 ends a run of letters and figures and has its check character in parentheses.
+_HONG_KONG = re.compile(r"(?<![0-9A-Z])[A-Z]{1,2}[0-9]{6}\([0-9A]\)\Z")
+_PARENTHESES = frozenset("(（")
+_LOWER = re.compile("[a-zａ-ｚ]")
+_VIN_LENGTH, _CREDIT_LENGTH = 17, 18
 _VIN_VALUES = {
     char: str(value)
     for value, chars in enumerate(("", "AJ", "BKS", "CLT", "DMU", "ENV", "FW", "GPX", "HY", "RZ"))
     for char in chars
 }
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
-_HONG_KONG = re.compile(r"(?<![0-9A-Za-z０-９Ａ-Ｚ])[A-ZＡ-Ｚ]{1,2}[0-9０-９]{6}[(（][0-9０-９AＡ][)）]")
 # An IMEI is fifteen figures with a Luhn digit: a tenth of all such numbers, so only behind its name.
 _IMEI = re.compile(r"(?:IMEI|imei|串[号码]|机身码)[码号为是：: ]{0,4}((?:[0-9０-９][ -]?){14}[0-9０-９])(?![0-9０-９])")
 _CREDIT_CHARS = "0123456789ABCDEFGHJKLMNPQRTUWXY"
@@ -107,8 +110,8 @@ def _is_credit_code(value: str) -> bool:
 
 
 def _is_vin(value: str) -> bool:
-    """GB 16735, ISO 3779: the weighted sum modulo 11 is the ninth character, X for ten."""
-    if not {"I", "O", "Q"}.isdisjoint(value):
+    """GB 16735, ISO 3779: no I, O, Q, a letter and a figure; the weighted sum modulo 11 is the ninth character, X for ten."""
+    if not {"I", "O", "Q"}.isdisjoint(value) or value.isdigit() or value.isalpha():
         return False
     total = sum(weight * int(_VIN_VALUES.get(char, char)) for weight, char in zip(_VIN_WEIGHTS, value, strict=True))
     return value[8] == "0123456789X"[total % 11]
@@ -122,14 +125,6 @@ def _is_hong_kong_card(value: str) -> bool:
     return sum((9 - place) * figure for place, figure in enumerate(figures)) % 11 == 0
 
 
-_CODES: tuple[tuple[str, re.Pattern[str], int, Callable[[str], bool]], ...] = (
-    ("USCC", _CREDIT_RUN, 0, _is_credit_code),
-    ("VIN", _VIN, 0, _is_vin),
-    ("PERMIT", _HONG_KONG, 0, _is_hong_kong_card),
-    ("IMEI", _IMEI, 1, lambda value: _is_luhn(value.replace(" ", "").replace("-", ""))),
-)
-
-
 def find_valid_identifiers(text: str) -> list[Identifier]:
     """Identity numbers, bank cards, 统一社会信用代码, VIN, IMEI, Hong Kong cards with right check digits, and mobiles, sorted.
 
@@ -137,11 +132,11 @@ def find_valid_identifiers(text: str) -> list[Identifier]:
     bank cards are whole groups of figures; codes with letters are written in one piece, in any width; an IMEI stands behind its
     name; mobiles have clean borders.
     """
-    found = [
-        Identifier(*run.span(group), kind)
-        for kind, pattern, group, is_valid in _CODES
-        for run in pattern.finditer(text)
-        if is_valid(run.group(group).translate(_WIDTH))
+    found = list(_codes(text))
+    found += [
+        Identifier(*match.span(1), "IMEI")
+        for match in _IMEI.finditer(text)
+        if _is_luhn(match[1].translate(_WIDTH).replace(" ", "").replace("-", ""))
     ]
     for run in _RUN.finditer(text):
         found += _in_figures(text, run.start(), run.end())
@@ -149,6 +144,20 @@ def find_valid_identifiers(text: str) -> list[Identifier]:
         folded = text[low : run.end() + _AFTER].translate(_WIDTH)
         found += [Identifier(low + start, low + end, "MOBILE") for start, end in _mobiles(folded)]
     return sorted(found)
+
+
+def _codes(text: str) -> Iterator[Identifier]:
+    for match in _CODE_RUN.finditer(text):
+        start, end = match.span()
+        size = end - start
+        if size >= _CREDIT_LENGTH and _is_credit_code(match.group().translate(_WIDTH)):
+            yield Identifier(start, end, "USCC")
+        elif size == _VIN_LENGTH and not _LOWER.match(text, end) and _is_vin(match.group().translate(_WIDTH)):
+            yield Identifier(start, end, "VIN")
+        elif text[end : end + 1] in _PARENTHESES:
+            card = _HONG_KONG.search(text[start : end + 3].translate(_WIDTH))
+            if card is not None and _is_hong_kong_card(card.group()):
+                yield Identifier(start + card.start(), end + 3, "PERMIT")
 
 
 def _in_figures(text: str, start: int, end: int) -> Iterator[Identifier]:

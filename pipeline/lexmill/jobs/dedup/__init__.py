@@ -8,7 +8,7 @@ Steps, each a folder of Parquet parts (``Workspace.work``)::
     dedup.edges        one a (band, range)  star edges between documents of a bucket; ``hot_bucket`` counts those beyond the cap
     dedup.components   one             union-find over all edges
     dedup.candidates   one a part      the texts of documents in a component of two or more, sorted by bucket of components
-    dedup.verdicts     one a bucket    exact Jaccard against kept representatives
+    dedup.verdicts     one a bucket    exact Jaccard against kept representatives; ``hot_refined`` and ``hot_capped`` of ``judge``
     dedup.kin          one a part      the signatures of documents that share a bucket, sorted by bucket of kin
     dedup.families     one a bucket    template families: different cases on one form
     dedup.pairs        one             every decision by ordinal: kept, gone, Jaccard, rule; refused pairs, too

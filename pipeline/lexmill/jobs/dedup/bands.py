@@ -13,8 +13,8 @@ from lexmill.jobs.dedup.steps import Run
 from lexmill.schema import DOC_TYPES, SIGNATURE
 from lexmill.store.stages import Receipt, StageFolder, Target
 
-# 8 million hashes are 200 MB with their keys and sort.
-HASHES_A_TASK = 8_000_000
+# A hash with its key and ordinal takes 24 bytes. Every task reads the band of every part, so they are better few.
+HASHES_A_TASK = 16_000_000
 
 # After the bands of the signature come two of one hash a document: equal texts, and what a document says it is.
 ID_BAND = BANDS + 2

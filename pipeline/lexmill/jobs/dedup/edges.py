@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexmill.core.dedup.cluster import components, count_hot, shared_buckets, sorted_edges, star_edges
+from lexmill.core.dedup.cluster import Components, count_hot, shared_buckets, sorted_edges, star_edges
 from lexmill.core.dedup.identity import NO_KEY
 from lexmill.core.dedup.judge import MAX_BUCKET
 from lexmill.core.dedup.sorting import distinct
@@ -100,12 +100,21 @@ def _firsts(groups: Any, number: int) -> Any:
 
 def join_edges(target: Target, edges: StageFolder) -> Receipt:
     """Components of two or more documents over the edges of all bands: of possible copies, and of kin."""
-    tables = pa.concat_tables([pq.read_table(path, use_threads=False) for path in edges.parts()])
-    low, high, near = tables["low"].to_numpy(), tables["high"].to_numpy(), tables["apart"].to_numpy() == 0
-    nodes, kin = components(low, high)
-    copies, labels = components(low[near], high[near])
-    at = np.searchsorted(nodes, copies)
+    files = [pq.ParquetFile(path) for path in edges.parts()]
+    groups = [file.metadata.row_group(number) for file in files for number in range(file.metadata.num_row_groups)]
+    groups = [group for group in groups if group.num_rows]
+    first = min((group.column(0).statistics.min for group in groups), default=0)
+    size = max((group.column(1).statistics.max + 1 for group in groups), default=first) - first
+    kin, copies = Components(first, size), Components(first, size)
+    for file in files:
+        table = file.read(use_threads=False)
+        low, high, near = table["low"].to_numpy(), table["high"].to_numpy(), table["apart"].to_numpy() == 0
+        kin.add(low, high, np.ones_like(near))
+        copies.add(low, high, near)
+    nodes, families = kin.labels()
+    copied, labels = copies.labels()
+    at = np.searchsorted(nodes, copied)
     component, alone = np.zeros(nodes.size, np.int64), np.ones(nodes.size, bool)
     component[at], alone[at] = labels, False
-    table = pa.table([nodes, pa.array(component, mask=alone), kin], schema=_COMPONENT)
-    return target.write_work(table, row_group_size=1 << 16, extra={"copies": int(copies.size)})
+    table = pa.table([nodes, pa.array(component, mask=alone), families], schema=_COMPONENT)
+    return target.write_work(table, row_group_size=1 << 16, extra={"copies": int(copied.size)})

@@ -1,5 +1,6 @@
 """The texts of documents that may have a copy, brought together by component and judged."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -127,4 +128,6 @@ def judge_bucket(
             for path in folder.parts()
         ]
     )
-    return target.write_work(judge(table.drop_columns(["bucket"]), threshold, rules, keep, prefer))
+    counts: Counter[str] = Counter()
+    pairs = judge(table.drop_columns(["bucket"]), threshold, rules, keep, prefer, counts)
+    return target.write_work(pairs, tallies=counts)
