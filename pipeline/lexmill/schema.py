@@ -98,7 +98,7 @@ SIGNATURE = pa.schema(
         ("exact", pa.binary(16)),  # blake2b-128 of the comparison copy
         ("case_key", pa.uint64()),  # hash of the well-formed case number; 0 = none
         ("trial", pa.int8()),  # trial level of a judgment, from 1; 0 = unknown
-        ("title", pa.string()),  # of a statute, folded; null for other documents
+        ("title", pa.string()),  # of a statute, folded; of a Q&A what is asked, of an exam item its key; null for other documents
         ("version", pa.string()),  # of a dated statute: the figures above its first article; null or empty for other documents
         ("key", pa.uint64()),  # what splits the buckets: the case number where a guard looks at it; 0 = any
         ("same", pa.uint64()),  # hash of the paper of a case, the stem of an exam item, the title of a statute; 0 = none

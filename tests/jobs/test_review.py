@@ -19,6 +19,7 @@ from lexmill.errors import ConfigError, GateError, InputError
 from lexmill.jobs import release, review, takedown
 from lexmill.jobs.job import Job
 from lexmill.store import audit, files, reviews
+from lexmill.store.fingerprint import file_digest
 from tests.jobs.conftest import MakeJob
 from tests.jobs.test_dedup import article
 from tests.jobs.test_release import stages
@@ -84,6 +85,16 @@ def test_the_whole_way_of_a_lot(make_job: MakeJob, tmp_path: Path) -> None:
     assert set(decision["reviewers"]) == {"R1", "R2"}
     body = release.run(job, done)
     assert body["sets"][0]["review"]["lot"] == drawn["lot"]
+    (proof,) = job.workspace.releases.glob("*/evidence")
+    sampling = json.loads((proof / "sampling.json").read_text(encoding="utf-8"))
+    (lot,) = sampling["lots"]
+    assert lot["decision_sha256"] == file_digest(job.workspace.root / "reviews" / drawn["lot"] / "decision.json")
+    assert (lot["lot_documents"], lot["defects"]["n"], lot["planted"]["k"]) == (20, 20, 4)
+    assert sampling["manual"] | {"sample": 20, "pass_rate": 1.0, "identifier_bound": 0.0} == sampling["manual"]
+    assert json.loads((proof / "people.json").read_text(encoding="utf-8"))["after"]["documents_at_most"] == 0.0
+    page = (proof.parent / "report.html").read_text(encoding="utf-8") + (proof / "index.html").read_text(encoding="utf-8")
+    assert "没有人工抽检" not in page
+    assert not any(name in page for name in NAMES)
     entries, faults = audit.verify(job.workspace.root, None)
     assert ([entry["kind"] for entry in entries], faults) == (["review", "release"], [])
 

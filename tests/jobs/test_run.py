@@ -25,10 +25,19 @@ def test_the_example_passes_but_for_the_screens_that_it_names() -> None:
 
 
 def test_wrong_settings_are_all_told() -> None:
-    config = load(EXAMPLE, ("deidentify.policy='none'", "tokenize.tokenizer='gone.json'", "cluster.memory='lots'"))
+    wrong = ("deidentify.policy='none'", "tokenize.tokenizer='gone.json'", "cluster.memory='lots'", "filter.sections=['gone']")
+    config = load(EXAMPLE, wrong)
     with pytest.raises(ConfigError) as caught:
         check_settings(config, rules.load())
-    for said in ("deidentify.policy", "spc2016", "tokenize.tokenizer", "cluster.memory", str(EXAMPLE)):
+    for said in (
+        "deidentify.policy",
+        "spc2016",
+        "filter.sections: gone",
+        "section.judgment_tail",
+        "tokenize.tokenizer",
+        "cluster.memory",
+        str(EXAMPLE),
+    ):
         assert said in str(caught.value)
 
 

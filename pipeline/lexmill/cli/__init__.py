@@ -12,6 +12,7 @@ from lexmill import errors
 # Importing a module registers its commands.
 from lexmill.cli import (  # noqa: F401
     audit,
+    browse,
     doctor,
     export,
     mask,

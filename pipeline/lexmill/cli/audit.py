@@ -18,19 +18,22 @@ def verify_command(
     head: Annotated[str | None, typer.Option(help="A digest that was kept elsewhere: it must still be in the chain.")] = None,
     settings: Settings = None,
 ) -> None:
-    """Prove that no entry of the chain, and no file that it seals, was changed later (exit code 4 otherwise).
+    """Prove that no entry of the chain, no file that it seals, and no logged view was changed later (exit code 4 otherwise).
 
     Example: lexmill audit verify data-samples/demo.toml
     """
-    from lexmill.store import audit
+    from lexmill.store import audit, views
 
-    entries, faults = audit.verify(workspace_of(config, settings).root, head)
+    root = workspace_of(config, settings).root
+    entries, faults = audit.verify(root, head)
+    seen, changed = views.verify(root)
     table = Table(title="Audit chain")
     for column in ("number", "time", "kind", "subject", "digest"):
         table.add_column(column)
     for entry in entries:
         table.add_row(*(str(entry.get(column, "")) for column in ("number", "time", "kind", "subject", "digest")))
     out().print(table)
-    if faults:
-        raise GateError("audit: " + "\n".join(faults))
+    if faults or changed:
+        raise GateError("audit: " + "\n".join([*faults, *changed]))
+    typer.echo(f"{len(seen)} views of originals, none changed")
     typer.echo(f"{len(entries)} entries, none changed; keep the last digest elsewhere")

@@ -15,7 +15,7 @@ from lexmill.core.quality import classifier, screen
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.tokens.tokenizer import Backend, Scheme, Tokenizer, load
 from lexmill.errors import ConfigError, InputError, StoppedError
-from lexmill.jobs.recognizers import RecognizerKey, load_recognizers
+from lexmill.jobs.recognizers import RecognizerKey, load_recognizers, recognizer_key
 
 CLASSIFIER = Path(__file__).parent.parent / "models" / "quality"
 NAMES_MODEL = Path(__file__).parent.parent / "models" / "names.npz"
@@ -58,6 +58,17 @@ def detector_for(
 ) -> Detector:
     """The detector for a policy of these rules, with the recognisers of the run file and the names model of that digest."""
     return _detector(overlays, tuple(sorted(digests.items())), policy, model, recognizers)
+
+
+def detector_of(config: Config) -> Detector:
+    """The detector of a run file whose rules a run has proven; raises ConfigError for an unknown policy."""
+    found = rules.load_proven(config.rule_folders)
+    policies = sorted(known.name for known in found.deid.policy)
+    if config.deidentify.policy not in policies:
+        raise ConfigError(f"{config.path}: deidentify.policy: no such policy; there are {', '.join(policies)}")
+    return detector_for(
+        config.rule_folders, found.digests, config.deidentify.policy, load_tagger().digest, recognizer_key(config)
+    )
 
 
 def installed_detector(policy: str) -> Detector:

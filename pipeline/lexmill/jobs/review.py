@@ -17,20 +17,19 @@ import pyarrow.compute as pc
 
 from lexmill.config import Config, Ingest, Review
 from lexmill.core.deid.detector import Detector
-from lexmill.core.deid.mask import mask_fields
-from lexmill.core.deid.spans import Replacement
+from lexmill.core.deid.shown import Shown, mask_for_people, with_masks
 from lexmill.core.ingest.items import Broken
 from lexmill.core.ingest.limits import Limits
 from lexmill.core.review import labelstudio, statistics, workbook
 from lexmill.core.review.planted import plant
 from lexmill.core.review.sampling import CANDIDATE, Chosen, choose, count_by_stratum, least, place, stratum
 from lexmill.core.review.verdicts import BAD, ITEM, Terms, Verdict, assign, decide
-from lexmill.errors import ConfigError, GateError, InputError
+from lexmill.errors import ConfigError, DocumentError, GateError, InputError
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.recognizers import RecognizerKey, recognizer_key
 from lexmill.jobs.resources import detector_for, load_tagger
-from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, DOCUMENT_RAW, LEDGER, STAGES
+from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, DOCUMENT_RAW, STAGES
 from lexmill.store import audit, files, reviews
 from lexmill.store.confined import read_confined
 from lexmill.store.fingerprint import code_digest, digest
@@ -182,7 +181,7 @@ def survey_part(
     settings: Review,
 ) -> Receipt:
     """The candidates of one part: documents that the least places of the lot or of their stratum may take."""
-    left = {stage: _ledger(folder, part) for stage, folder, part in ledgers}
+    left = {stage: folder.read_ledger(part) for stage, folder, part in ledgers}
     masked = set(left["deidentify"].filter(pc.equal(left["deidentify"]["action"], "edit"))["doc_id"].to_pylist())
     rows = [
         _candidate(_KEPT, stratum(row, row["doc_id"] in masked), row["doc_id"], "", "", target.number, settings.seed)
@@ -207,12 +206,6 @@ def survey_part(
 def _candidate(pile: str, stratum: str, doc_id: str, stage: str, rule: str, part: int, seed: int) -> dict[str, Any]:
     at = place(doc_id, seed)
     return {"pile": pile, "stratum": stratum, "place": at, "doc_id": doc_id, "stage": stage, "rule": rule, "part": part}
-
-
-def _ledger(folder: StageFolder, entry: Mapping[str, Any]) -> pa.Table:
-    if not entry["ledger_rows"]:
-        return LEDGER.empty_table()
-    return files.read_table(folder.path / "ledger" / entry["name"], entry["ledger_sha256"], LEDGER)
 
 
 def _collect(
@@ -273,35 +266,15 @@ def _rows(place: tuple[StageFolder, Mapping[str, Any]], stage: str, wanted: pa.A
 
 def _shown(row: Mapping[str, Any], raw: Mapping[str, Any], is_raw: bool, detector: Detector | None) -> dict[str, Any] | None:
     """The document as a reviewer may see it, or None where it cannot be masked."""
-    spans: tuple[Replacement, ...] = ()
-    text, title = row["text"], row["title"]
-    if detector is not None:
+    if detector is None:
+        shown = Shown(row, ())
+    else:
         try:
-            masked = mask_fields((raw["text"], raw["title"] or ""), raw["doc_type"], detector)
-        except Exception:
-            # Fail closed, as the stage does; the message might quote the text.
-            if is_raw:
-                return None
-            masked = ()
-        if is_raw:
-            text, title = masked[0].text, masked[1].text
-        if masked and masked[0].text == text:
-            spans = masked[0].spans
-    found = {name: row[name] for name in ("doc_id", "source", "doc_type")}
-    empty = dict.fromkeys(ITEM.names)
-    return {**empty, **found, "title": title, "text": text, "spans": _placed(spans)}
-
-
-def _placed(spans: Sequence[Replacement]) -> list[dict[str, Any]]:
-    """Where the replacements stand in the masked text."""
-    placed = []
-    shift = 0
-    for span in spans:
-        start = span.start + shift
-        end = start + len(span.replacement)
-        shift += len(span.replacement) - (span.end - span.start)
-        placed.append({"start": start, "end": end, "entity": span.entity, "rule": span.rule})
-    return placed
+            shown = mask_for_people(row, detector) if is_raw else with_masks(row, raw, detector)
+        except DocumentError:
+            return None
+    found = {name: shown.document[name] for name in ("doc_id", "source", "doc_type", "title", "text")}
+    return {**dict.fromkeys(ITEM.names), **found, "spans": [mask._asdict() for mask in shown.masks]}
 
 
 def _name(lot: str, seed: int, *what: str) -> str:

@@ -106,7 +106,9 @@ def _unseen_features(found: Sequence[Example], seed: int) -> NDArray[np.float64]
     for fold in sorted(set(folds.tolist())):
         data, pairs = _fit([one for one in found if one.fold != fold], seed)
         rows = np.flatnonzero(folds == fold).tolist()
-        seen[rows], _ = classifier.features(_loaded(data), pairs, pa.array([found[row].text for row in rows], pa.string()))
+        seen[rows], _ = classifier.features(
+            classifier.network_of(_loaded(data)), pairs, pa.array([found[row].text for row in rows], pa.string())
+        )
     return seen
 
 

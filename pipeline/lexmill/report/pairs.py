@@ -1,8 +1,7 @@
 """Pairs that dedup merged or refused, with both texts as they were compared and what differs in them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Any
 
@@ -13,13 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from lexmill.errors import InputError
+from lexmill.report.differences import in_context, pieces
 from lexmill.store import files
 from lexmill.store.fingerprint import digest
 from lexmill.store.index import Index
 from lexmill.store.workspace import Workspace
 
-# Characters of equal text that are shown on each side of a difference, and all that is shown of one pair.
-_CONTEXT = 24
+# Characters that are shown of one pair.
 _SHOWN = 1600
 
 
@@ -82,49 +81,17 @@ def show(pair: Pair) -> Table:
     table.add_column(f"stays: {row['twin']}", ratio=1, overflow="fold")
     table.add_column(f"{'leaves' if row['gone'] else 'stays, too'}: {row['doc_id']}", ratio=1, overflow="fold")
     left, right = Text(), Text()
-    for stays, other, same in _pieces(pair.stays, pair.other):
+    for stays, other, same in in_context(pieces(pair.stays, pair.other), _SHOWN // 4):
         if len(left) + len(right) > 2 * _SHOWN:
             left.append(" …")
             right.append(" …")
             break
         if same:
-            left.append(_short(stays, same))
-            right.append(_short(other, same))
+            left.append(stays)
+            right.append(other)
         else:
             # The marks of wdiff: colours do not survive a pipe.
-            left.append(f"[-{_short(stays, same)}-]", "bold red")
-            right.append(f"{{+{_short(other, same)}+}}", "bold green")
+            left.append(f"[-{stays}-]", "bold red")
+            right.append(f"{{+{other}+}}", "bold green")
     table.add_row(left, right)
     return table
-
-
-def _short(text: str, same: bool) -> str:
-    limit = 2 * _CONTEXT if same else _SHOWN // 4
-    if len(text) <= limit:
-        return text
-    return f"{text[: limit // 2]} …{len(text) - limit}… {text[-limit // 2 :]}"
-
-
-def _pieces(left: str, right: str) -> Iterator[tuple[str, str, bool]]:
-    """Both texts piece by piece, and whether the pieces are equal: sentences first, then the characters of those that differ."""
-    for a, b, same in _compare(_sentences(left), _sentences(right)):
-        one, other = "".join(a), "".join(b)
-        if same or not one or not other or len(one) * len(other) > 4_000_000:
-            yield one, other, same
-        else:
-            for x, y, equal in _compare(list(one), list(other)):
-                yield "".join(x), "".join(y), equal
-
-
-def _sentences(text: str) -> list[str]:
-    sentences = [""]
-    for char in text:
-        sentences[-1] += char
-        if char in "。；;\n":
-            sentences.append("")
-    return sentences
-
-
-def _compare(left: list[str], right: list[str]) -> Iterator[tuple[list[str], list[str], bool]]:
-    for kind, i, j, k, m in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        yield left[i:j], right[k:m], kind == "equal"

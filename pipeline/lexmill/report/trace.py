@@ -1,6 +1,6 @@
 """A document's way: what each stage did to it, and why."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow.compute as pc
@@ -9,6 +9,7 @@ from lexmill.core.structure import casenumber
 from lexmill.errors import InputError
 from lexmill.schema import STAGES
 from lexmill.store import files
+from lexmill.store.stages import StageFolder
 from lexmill.store.workspace import Workspace
 
 
@@ -31,18 +32,32 @@ def resolve(workspace: Workspace, wanted: str) -> list[dict[str, Any]]:
     return rows
 
 
+def parts_of(workspace: Workspace, doc_id: str) -> tuple[int, ...]:
+    """The numbers of the parts that hold a document: every stage before tokenize maps part to part."""
+    return tuple(
+        int(path.stem.removeprefix("part-"))
+        for path in sorted(workspace.lineage.glob("part-*.parquet"))
+        if pc.any(pc.equal(files.read_columns(path, ["doc_id"])["doc_id"], doc_id)).as_py()
+    )
+
+
 def trace(workspace: Workspace, doc_id: str) -> list[dict[str, Any]]:
     """One row a stage that the document reached: kept, or the ledger's action, rule, twin and value; edits in between."""
     way: list[dict[str, Any]] = []
+    numbers = parts_of(workspace, doc_id)
     for stage in STAGES:
         folder = workspace.stage(stage)
         manifest = folder.manifest()
         if manifest is None:
             break
-        ledger = folder.ledgers()
-        mine = ledger.filter(pc.equal(ledger["doc_id"], doc_id)).to_pylist()
+        # The shards of tokenize are no parts of the others.
+        entries = (
+            manifest["parts"] if stage == "tokenize" else [manifest["parts"][n] for n in numbers if n < len(manifest["parts"])]
+        )
+        ledgers = (folder.read_ledger(entry) for entry in entries)
+        mine = [row for ledger in ledgers for row in ledger.filter(pc.equal(ledger["doc_id"], doc_id)).to_pylist()]
         way.extend(_row(stage, row) for row in mine)
-        if any(row["action"] != "edit" for row in mine) and not _kept(folder.path, manifest, doc_id, stage):
+        if any(row["action"] != "edit" for row in mine) and not _kept(folder, entries, doc_id, stage):
             break
         way.append({"stage": stage, "action": "kept", "rule": "", "twin": None, "value": None, "n_chars": 0})
     return way
@@ -52,12 +67,9 @@ def _row(stage: str, row: Mapping[str, Any]) -> dict[str, Any]:
     return {"stage": stage, **{name: row[name] for name in ("action", "rule", "twin", "value", "n_chars")}}
 
 
-def _kept(folder: Any, manifest: Mapping[str, Any], doc_id: str, stage: str) -> bool:
+def _kept(folder: StageFolder, entries: Sequence[Mapping[str, Any]], doc_id: str, stage: str) -> bool:
     """A doc_id that stood twice leaves once and is kept once."""
     if stage == "tokenize":
         return False  # what the mixture leaves out is in no shard, and no doc_id stands twice any more
-    for entry in manifest["parts"]:
-        ids = files.read_columns(folder / entry["name"], ["doc_id"])["doc_id"]
-        if pc.any(pc.equal(ids, doc_id)).as_py():
-            return True
-    return False
+    tables = (files.read_columns(folder.path / entry["name"], ["doc_id"]) for entry in entries)
+    return any(pc.any(pc.equal(table["doc_id"], doc_id)).as_py() for table in tables)

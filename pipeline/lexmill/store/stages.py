@@ -154,16 +154,16 @@ class StageFolder:
         """The table of one part, or some columns of it, as its manifest entry says it must be; raises DamagedFile."""
         return files.read_table(self.path / str(entry["name"]), str(entry["sha256"]), schema, columns)
 
+    def read_ledger(self, entry: Mapping[str, Any]) -> pa.Table:
+        """The ledger rows of one part, as its manifest entry says they must be; raises DamagedFile."""
+        if not entry["ledger_sha256"] or not entry["ledger_rows"]:
+            return LEDGER.empty_table()
+        return files.read_table(self.path / "ledger" / str(entry["name"]), str(entry["ledger_sha256"]), LEDGER)
+
     def ledgers(self) -> pa.Table:
         """All ledger rows of the finished stage, in part order."""
         manifest = self.manifest()
-        entries = manifest["parts"] if manifest else []
-        tables = [
-            files.read_table(self.path / "ledger" / entry["name"], entry["ledger_sha256"], LEDGER)
-            for entry in entries
-            if entry["ledger_sha256"] and entry["ledger_rows"]
-        ]
-        return pa.concat_tables(tables) if tables else LEDGER.empty_table()
+        return pa.concat_tables([LEDGER.empty_table(), *map(self.read_ledger, manifest["parts"] if manifest else ())])
 
 
 def count_documents(table: pa.Table) -> dict[str, dict[str, int]]:

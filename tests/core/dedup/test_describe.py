@@ -88,3 +88,25 @@ def test_no_masked_or_garbled_number_is_a_key(number: str | None) -> None:
 def test_keys(left: str, right: str, same: bool) -> None:
     assert NO_CASE not in (case_key(left), case_key(right))
     assert (case_key(left) == case_key(right)) is same
+
+
+def test_what_is_asked_and_the_key_of_an_item_are_identities(rules: DedupRules) -> None:
+    asked, answered = "问：专利权能设立质权吗？", "\n答：民法典第四百四十条：可以出质。"
+    item = "下列说法正确的是？\nA．甲\nB．乙\n答案：B"
+    raw = [
+        {
+            "doc_id": "q",
+            "doc_type": "qa",
+            "text": asked + answered,
+            "meta": {},
+            "segments": [
+                {"kind": "问", "start": 0, "end": len(asked)},
+                {"kind": "答", "start": len(asked) + 1, "end": len(asked + answered)},
+            ],
+        },
+        {"doc_id": "e", "doc_type": "exam", "text": item, "meta": {"answer": "B"}, "segments": []},
+        {"doc_id": "f", "doc_type": "exam", "text": item, "meta": {}, "segments": []},
+        {"doc_id": "r", "doc_type": "qa", "text": answered, "meta": {}, "segments": None},
+    ]
+    rows = describe(pa.Table.from_pylist(raw, schema=DOCUMENT_RAW), rules)
+    assert rows["title"].to_pylist() == ["专利权能设立质权吗", "B", None, ""]

@@ -100,6 +100,13 @@ def similarity(left: str, right: str) -> float:
 
 
 FORM = prose(1)
+
+
+def asked(doc_id: str, question: str) -> Doc:
+    """A question that is answered by one article for all."""
+    return Doc(doc_id, f"{question}\n{FORM}", doc_type="qa", segments=[{"kind": "问", "start": 0, "end": len(question)}])
+
+
 CASES: list[tuple[str, list[Doc], dict[str, tuple[str, str]]]] = [
     ("alone", [Doc("a", FORM)], {}),
     (
@@ -110,6 +117,11 @@ CASES: list[tuple[str, list[Doc], dict[str, tuple[str, str]]]] = [
     ("edited", [Doc("a", FORM), Doc("b", edited(FORM, 3))], {"b": ("dedup.near", "a")}),
     ("too far", [Doc("a", FORM), Doc("b", edited(FORM, 20))], {}),
     (
+        "one article of a law for two questions, and for one that is asked twice",
+        [asked("a", "留置物能直接变卖吗？"), asked("b", "如何确定留置财产的折价？"), asked("c", "问：留置物能直接变卖吗")],
+        {"a": ("dedup.near", "c")},
+    ),
+    (
         "a case, and its text as a dated statute",
         [
             Doc("a", FORM, date=datetime.date(2081, 1, 1), doc_type="statute"),
@@ -119,7 +131,7 @@ CASES: list[tuple[str, list[Doc], dict[str, tuple[str, str]]]] = [
         {"a": ("dedup.exact", "b")},
     ),
     ("edited, of another type", [Doc("a", FORM), Doc("b", edited(FORM, 3), doc_type="qa")], {}),
-    ("exact, of another type", [Doc("a", FORM), Doc("b", FORM, doc_type="qa")], {"a": ("dedup.exact", "b")}),
+    ("exact, of another type", [Doc("a", FORM), Doc("b", FORM, doc_type="qa")], {"b": ("dedup.exact", "a")}),
     ("two cases on one form", [Doc("a", FORM, CASE_A), Doc("b", edited(FORM, 1), CASE_B)], {}),
     ("an appeal that quotes all", [Doc("a", FORM, CASE_A), Doc("b", FORM + prose(2, 20), CASE_C)], {}),
     ("two cases, one text", [Doc("a", FORM, CASE_A), Doc("b", FORM, CASE_B)], {}),

@@ -1,5 +1,6 @@
 """A batch: everything is accounted for, and what fails is quarantined."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -117,14 +118,14 @@ def test_no_text_in_the_ledger(rules: DeidRules, tagger: Tagger) -> None:
 
 
 def test_any_failure_quarantines_that_document_only(strict: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = module._document
+    real = module.mask_document
 
-    def broken(row: dict[str, Any], detector: Detector) -> Any:
+    def broken(row: Mapping[str, Any], detector: Detector) -> Any:
         if row["doc_id"] == ROWS[1]["doc_id"]:
             raise ZeroDivisionError(row["text"])
         return real(row, detector)
 
-    monkeypatch.setattr(module, "_document", broken)
+    monkeypatch.setattr(module, "mask_document", broken)
     done = deidentify(table(*ROWS), strict, None)
     quarantined = [row for row in done.ledger.to_pylist() if row["action"] == "quarantine"]
     assert [(row["doc_id"], row["rule"]) for row in quarantined] == [(ROWS[1]["doc_id"], "deid.failed")]

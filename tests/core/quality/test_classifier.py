@@ -1,13 +1,27 @@
 import random
 from pathlib import Path
 
+import fasttext
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lexmill.core.quality.classifier import HEAD, MODEL, PAIR_BITS, PAIRS, Classifier, digest_of, learn_pairs, load, spaced
+from lexmill.core.quality import classifier as module
+from lexmill.core.quality.classifier import (
+    HEAD,
+    MODEL,
+    PAIR_BITS,
+    PAIRS,
+    Classifier,
+    digest_of,
+    features,
+    learn_pairs,
+    load,
+    network_of,
+    spaced,
+)
 from lexmill.core.quality.corrupt import CORRUPTIONS
 from lexmill.core.quality.judge import filter_documents
 from lexmill.core.quality.rules import QualityRules
@@ -65,6 +79,25 @@ def test_scores_are_probabilities_and_do_not_depend_on_the_batch(classifier: Cla
     assert scores[5] == scores[7] == 0
     assert classifier.score(pa.chunked_array([texts[:3], texts[3:8]])).tolist() == scores[:8].tolist()
     assert len(classifier.score(pa.array([], pa.string()))) == 0
+
+
+def test_scores_rest_on_the_probabilities_of_fasttext_itself(classifier: Classifier) -> None:
+    rng = random.Random(2)
+    texts = [ruin(text * rng.randint(1, 9), rng) for text in GOOD.values() for ruin in CORRUPTIONS.values()]
+    texts += [*GOOD.values(), "", "甲\0乙", "\U00020bb7é１２ a。", "龘" * 3000]
+    lines = spaced(pa.array(texts), none_known())[0].to_pylist()
+    names, chances = fasttext.load_model(str(FOLDER / MODEL)).predict(lines, k=2)
+    expected = [float(dict(zip(*row, strict=True))[module.GOOD]) for row in zip(names, chances, strict=True)]
+    logits = features(classifier.network, classifier.pairs, pa.array(texts))[0][:, 0]
+    assert logits.tolist() == [np.log((p + 1e-6) / (max(0.0, 1 - p) + 1e-6)) for p in expected]
+
+
+def test_a_model_of_another_kind_is_no_network(tmp_path: Path) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("__label__good 甲 乙\n__label__bad 丙 丁\n", encoding="utf-8")
+    model = fasttext.train_supervised(str(lines), minCount=1, wordNgrams=3, bucket=10, thread=1, verbose=0)
+    with pytest.raises(ValueError, match="pairs of characters"):
+        network_of(model)
 
 
 @pytest.mark.parametrize("doc_type", GOOD)

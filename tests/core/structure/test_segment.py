@@ -355,3 +355,24 @@ def test_a_judgment_of_taiwan_has_its_order_first(rules: SegmentRules) -> None:
 def test_facts_and_reasons_under_one_heading(rules: SegmentRules) -> None:
     text = TAIWAN.replace("　　事　實\n一、原告起訴主張：被告借款未還。\n　　理　由", "　　事實及理由")
     assert [part.kind for part in segment(text, "judgment", rules)][2:5] == ["主文", "理由", "依据"]
+
+
+COMPENSATION = (
+    "甲市中级人民法院赔偿委员会决定书\n（2078）甲01委赔1号\n赔偿请求人：张某，男，住甲市。\n"
+    "赔偿请求人张某于2078年1月2日以错误羁押为由，要求甲市公安局支付赔偿金。\n本院赔偿委员会经审理查明：张某被羁押十日。\n"
+    "本院赔偿委员会认为，应予赔偿。根据《中华人民共和国国家赔偿法》第十七条之规定，决定如下：\n甲市公安局支付赔偿金三千元。\n"
+    "本决定为发生法律效力的决定。\n二〇七八年五月一日\n（院印）"
+)
+
+
+def test_a_decision_on_compensation_has_its_parts(rules: SegmentRules) -> None:
+    kinds = [part.kind for part in segment(COMPENSATION, "judgment", rules)]
+    assert kinds == ["首部", "当事人", "诉称", "查明", "理由", "依据", "主文", "尾部", "落款"]
+
+
+@pytest.mark.parametrize("opening", ["本案情况复杂，本院认为，应予准许。", "经合议庭评议，本院认为，应予准许。"])
+def test_a_reason_that_no_strong_cue_opens_is_a_reason(opening: str, rules: SegmentRules) -> None:
+    text = f"甲市乙区人民法院\n民事裁定书\n原告：张某，女。\n被告：李某，男。\n{opening}裁定如下：\n准许撤诉。\n审判员赵某\n"
+    kinds = [part.kind for part in segment(text, "judgment", rules)]
+    assert "理由" in kinds
+    assert "理由弱" not in kinds

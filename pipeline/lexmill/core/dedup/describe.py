@@ -20,6 +20,7 @@ from lexmill.core.dedup.identity import (
     case_key,
     fold_title,
     preamble,
+    question,
     same_item,
     same_paper,
     same_title,
@@ -108,6 +109,11 @@ def _identities(table: pa.Table, meta: pa.Array, rules: DedupRules) -> dict[str,
         same[rows] = [same_paper(*paper) for paper in about]
     for row in np.flatnonzero(doc_types == "exam").tolist():
         same[row], options[row] = same_item(table["text"][row].as_py(), table["segments"][row].as_py())
+    rows = np.flatnonzero(doc_types == "exam")
+    if rows.size:
+        titles[rows] = of(rows, "answer")[0]
+    for row in np.flatnonzero(doc_types == "qa").tolist():
+        titles[row] = question(table["text"][row].as_py(), table["segments"][row].as_py())
     rows = np.flatnonzero(doc_types == "statute")
     if rows.size:
         printed, dates, jurisdictions = of(rows, "statute_title", "version_date", "jurisdiction")

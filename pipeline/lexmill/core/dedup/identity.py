@@ -27,6 +27,8 @@ _ITEM_NUMBER = re.compile(
     r"\A(?:\s|第?[0-9０-９]{1,4}\s*[.．、:：题]|[（(【\[][^（()）【】\[\]\n]{0,24}?(?:[12][0-9]{3}|[单多]选|题)[^（()）【】\[\]\n]{0,24}?[)）】\]])+"
 )
 _OPTION = re.compile(r"(?:\A|(?<=\s))[（(]?\s?[A-HＡ-Ｈ]\s?[.．、:：,，)）]")
+_ASKED = re.compile(r"^\s*(?:问题?|提问|[Qq])\s*[0-9０-９]{0,3}\s*[:：]", re.MULTILINE)
+_QUESTION: Final = 400
 _NOT_WORDS = re.compile(r"[\W_]+")
 _FIRST_ARTICLE = re.compile(r"^[ \t#*\u3000]*第\s*(?:一|1)\s*[条條]", re.MULTILINE)
 PREAMBLE: Final = 3000
@@ -64,6 +66,16 @@ def fold_title(title: str) -> str:
     """The comparison copy of a statute's title by its words alone, without the name of the state; ``NO_TITLE`` of nothing."""
     words = _NOT_WORDS.sub("", title)
     return words.removeprefix("中华人民共和国") or NO_TITLE
+
+
+def fold_question(question: str) -> str:
+    """A question by its words alone, without what announces it (问：), at most ``_QUESTION`` characters."""
+    return _words(_ASKED.sub("", question))[:_QUESTION]
+
+
+def question(text: str, segments: Iterable[Mapping[str, Any]] | None) -> str:
+    """All that is asked in a document of question and answer, folded; empty where its segments name no question."""
+    return fold_question("\n".join(text[each["start"] : each["end"]] for each in segments or () if each["kind"] == "问"))
 
 
 def trial(level: str | None) -> int:

@@ -121,7 +121,7 @@ def _read(candidates: pa.Table, rules: DedupRules) -> _Bucket:
             (str(date), figures or str(date)) if date != NO_DATE else NO_VERSION
             for date, figures in zip(candidates["date"].to_pylist(), candidates["version"].to_pylist(), strict=True)
         ],
-        "title": pc.fill_null(candidates["title"], "").to_pylist(),
+        **dict.fromkeys(("title", "question", "answer"), pc.fill_null(candidates["title"], "").to_pylist()),
     }
     guards = {doc_type: rules.guards(doc_type) for doc_type in set(doc_types)}
     identities = [

@@ -10,7 +10,17 @@ from pydantic import AfterValidator, Field
 
 from lexmill.config import DocType
 from lexmill.core.dedup.compare import comparison_copy
-from lexmill.core.dedup.identity import NO_CASE, NO_TITLE, NO_TRIAL, NO_VERSION, TRIALS, case_key, fold_title, version
+from lexmill.core.dedup.identity import (
+    NO_CASE,
+    NO_TITLE,
+    NO_TRIAL,
+    NO_VERSION,
+    TRIALS,
+    case_key,
+    fold_question,
+    fold_title,
+    version,
+)
 from lexmill.core.rulebook import Fault, Rule, Rulebook
 
 Pairs = Annotated[
@@ -32,7 +42,7 @@ def _compilable(pattern: str) -> str:
 Pattern = Annotated[str, AfterValidator(_compilable)]
 _compiled = cache(re.compile)
 
-Identity = Literal["case_number", "trial_level", "version_date", "title"]
+Identity = Literal["case_number", "trial_level", "version_date", "title", "question", "answer"]
 Value = int | str | tuple[str, str]
 
 UNKNOWN: Final[dict[Identity, Value]] = {
@@ -40,6 +50,8 @@ UNKNOWN: Final[dict[Identity, Value]] = {
     "trial_level": NO_TRIAL,
     "version_date": NO_VERSION,
     "title": NO_TITLE,
+    "question": NO_TITLE,
+    "answer": NO_TITLE,
 }
 
 
@@ -56,10 +68,10 @@ class Guard(Rule):
     """Documents of ``doc_types`` whose ``identity`` differs are never one, however alike.
 
     ``unknown`` says whether a document whose identity is not known ``joins`` any other or stays ``apart`` from those that have
-    one; ``exact_copies`` whether the guard holds even for equal comparison copies (``apart``) or not (``merge``). Titles, and the
-    figures of the dates that a statute names before its first article, differ where more than one character does: one may be
-    misread. ``keep`` and ``merge`` prove the guard: pairs of printed case
-    numbers, trial levels, titles or ISO dates (empty = unknown) that it keeps apart, or lets merge.
+    one; ``exact_copies`` whether the guard holds even for equal comparison copies (``apart``) or not (``merge``). Titles,
+    questions, and the figures of the dates that a statute names before its first article, differ where more than one character
+    does: one may be misread. ``keep`` and ``merge`` prove the guard: pairs of printed case numbers, trial levels, titles,
+    questions, keys of exam items (ABD) or ISO dates (empty = unknown) that it keeps apart, or lets merge.
     """
 
     identity: Identity
@@ -80,6 +92,10 @@ class Guard(Rule):
             return case_key(printed)
         if self.identity == "title":
             return fold_title(comparison_copy(printed))
+        if self.identity == "question":
+            return fold_question(printed)
+        if self.identity == "answer":
+            return printed
         if self.identity == "trial_level":
             return TRIALS.index(printed) + 1 if printed else NO_TRIAL
         return version(datetime.date.fromisoformat(printed).isoformat(), printed) if printed else NO_VERSION
@@ -95,7 +111,7 @@ class Guard(Rule):
         if not (self.knows(left) and self.knows(right)):
             return self.unknown == "apart"
         if isinstance(left, str) and isinstance(right, str):
-            return not is_misread(left, right)
+            return self.identity == "answer" or not is_misread(left, right)
         if isinstance(left, tuple) and isinstance(right, tuple):
             return left[0] != right[0] and not is_misread(left[1], right[1])
         return True

@@ -1,7 +1,7 @@
 """De-identifies a batch of documents; what fails in any way is quarantined, never passed on."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +13,6 @@ from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.mask import Masked, mask_fields
 from lexmill.core.deid.people import Names, names_of
 from lexmill.core.deid.persons import Introduced
-from lexmill.core.deid.spans import Replacement
 from lexmill.core.structure.parties import parties
 from lexmill.core.structure.segment import Segment
 from lexmill.errors import DocumentError
@@ -49,14 +48,14 @@ def deidentify(table: pa.Table, detector: Detector, article4: Article4 | None) -
             if rule is not None:
                 ledger.add(*account, "drop", rule, len(text), n_bytes(text))
                 continue
-            document, spans, people = _document(row, detector)
+            document, fields, people = mask_document(row, detector)
         except Exception as error:
             # Fail closed: whatever goes wrong, this document stays behind and the others go on; its message might quote the text.
             rule = error.rule if isinstance(error, DocumentError) else "deid.failed"
             ledger.add(*account, "quarantine", rule, len(text), n_bytes(text))
             continue
         kept.append(document)
-        counts.update(f"masked.{span.entity}" for span in spans)
+        counts.update(f"masked.{span.entity}" for field in fields for span in field.spans)
         if people:
             counts["people.masked"] += len(people)
             names.add(sorted(people.values()))
@@ -76,8 +75,11 @@ def _heading(row: dict[str, Any]) -> tuple[str, str]:
     return row["title"] or "", (row["meta"] or {}).get("cause") or ""
 
 
-def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], list[Replacement], dict[str, str]]:
-    """The masked document, all that was replaced in it, and its people (surrogate → name)."""
+def mask_document(row: Mapping[str, Any], detector: Detector) -> tuple[dict[str, Any], tuple[Masked, ...], dict[str, str]]:
+    """The masked document (DOCUMENT) of a row of DOCUMENT_RAW, its masked fields (the text first), its people (surrogate → name).
+
+    Raises DocumentError where it cannot be masked, or where something of it is left.
+    """
     meta = row["meta"] or {}
     fields = [row["text"], row["title"] or "", *(meta.get(name) or "" for name in _META_FIELDS)]
     masked = mask_fields(fields, row["doc_type"], detector, list(_introduced(row)))
@@ -99,10 +101,10 @@ def _document(row: dict[str, Any], detector: Detector) -> tuple[dict[str, Any], 
     document["meta"] = None if row["meta"] is None else {**meta, **changed}
     document["segments"] = _remap(row["segments"], text)
     people = names_of((field, part.spans) for field, part in zip(fields, masked, strict=True))
-    return document, [span for part in masked for span in part.spans], people
+    return document, masked, people
 
 
-def _introduced(row: dict[str, Any]) -> Iterator[Introduced]:
+def _introduced(row: Mapping[str, Any]) -> Iterator[Introduced]:
     """Whom the parsed party block names, and their part in the case; a procuratorate is nobody."""
     segments = [Segment(part["kind"], part["start"], part["end"], 1.0, "") for part in row["segments"] or ()]
     for party in parties(row["text"], segments):

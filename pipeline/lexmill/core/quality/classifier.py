@@ -5,12 +5,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import fasttext
 import numpy as np
 import pyarrow as pa
-from numba import njit, uint64
+from numba import int8, int32, njit, uint32, uint64
 from numpy.typing import NDArray
 
 from lexmill.core.quality.characters import CHARACTERS, CLASS_MASK, DIGIT, HAN, SPACE, decode
@@ -28,10 +28,27 @@ _PAIR_SHIFT = np.uint64(64 - PAIR_BITS)
 _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 _HEAD = 2000
-# fastText holds the interpreter lock through a call: some tens of milliseconds at this size.
-_CALL = 256
-# fastText's probabilities stop short of 0 and 1 by about this much.
+# fastText adds 1e-5 to a probability, and so stops short of 0 and 1 by about this much.
+_SMOOTHING = 1e-5
 _EPSILON = 1e-6
+
+_CODE_POINTS = 0x110000
+_END_OF_LINE = "</s>"
+
+
+class Network(NamedTuple):
+    """A fastText model over separate characters and their pairs, as arrays.
+
+    ``words`` (int32[0x110000]) is the row of each code point in ``rows`` (float32[n, dim]), -1 where it has none; ``end`` is the
+    row of the end of a line; that of a pair is ``first`` + its hash modulo ``bucket``. ``outputs`` (float32[2, dim]): bad, good.
+    """
+
+    words: NDArray[np.int32]
+    rows: NDArray[np.float32]
+    outputs: NDArray[np.float32]
+    end: int
+    first: int
+    bucket: int
 
 
 @dataclass(frozen=True)
@@ -44,35 +61,59 @@ class Classifier:
     """
 
     digest: str
-    model: fasttext.FastText._FastText
+    network: Network
     pairs: NDArray[np.uint8]
     weights: NDArray[np.float64]
     thresholds: Mapping[str, float]
 
     def score(self, texts: pa.Array | pa.ChunkedArray) -> NDArray[np.float32]:
         """The probability that each text (string array) is good: float32[n], 0 to 1; 0 for a text without visible characters."""
-        seen, is_blank = features(self.model, self.pairs, texts)
+        seen, is_blank = features(self.network, self.pairs, texts)
         scores = 1 / (1 + np.exp(-(seen @ self.weights)))
         return np.where(is_blank, 0, scores).astype(np.float32)
 
 
 def features(
-    model: fasttext.FastText._FastText, pairs: NDArray[np.uint8], texts: pa.Array | pa.ChunkedArray
+    network: Network, pairs: NDArray[np.uint8], texts: pa.Array | pa.ChunkedArray
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """What the score is made of (float64[n, 3]: logit, share of unknown pairs, 1), and which texts have no visible character."""
-    n = len(texts)
+    """What the score is made of (float64[n, 3]: logit, share of unknown pairs, 1), and which texts have no visible character.
+
+    The same float32 as fastText's ``predict`` gives for what ``spaced`` writes, without the strings in between.
+    """
+    offsets, data = buffers(texts)
+    n = len(offsets) - 1
     seen = np.ones((n, 3), np.float64)
     is_blank = np.zeros(n, np.bool_)
-    for at in range(0, n, _CALL):
-        spaced_texts, unknown = spaced(texts[at : at + _CALL], pairs)
-        lines = spaced_texts.to_pylist()
-        labels, probabilities = model.predict(lines, k=2)
-        for row, (names, values) in enumerate(zip(labels, probabilities, strict=True)):
-            good = float(dict(zip(names, values, strict=True)).get(GOOD, 0.0))
-            seen[at + row, 0] = np.log((good + _EPSILON) / (max(0.0, 1 - good) + _EPSILON))
-            is_blank[at + row] = not lines[row]
-        seen[at : at + len(lines), 1] = unknown
+    outputs = np.zeros((n, 2), np.float32)
+    _read(data, offsets, CHARACTERS, pairs, *network, outputs, seen[:, 1], is_blank)
+    # Rounded where fastText rounds.
+    raised = _rounded(np.exp(outputs - outputs.max(axis=1, keepdims=True, initial=-np.inf), dtype=np.float64))
+    chances = _rounded(raised[:, 1] / _rounded(raised[:, 0] + raised[:, 1]))
+    good = _rounded(np.exp(_rounded(np.log(chances + _SMOOTHING))))
+    seen[:, 0] = np.log((good + _EPSILON) / (np.maximum(0.0, 1 - good) + _EPSILON))
     return seen, is_blank
+
+
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values.astype(np.float32).astype(np.float64)
+
+
+def network_of(model: fasttext.FastText._FastText) -> Network:
+    """The arrays of a fastText model; raises ValueError for one that is not of this kind."""
+    settings = model.f.getArgs()
+    labels = model.get_labels()
+    if model.is_quantized() or settings.maxn or settings.wordNgrams != 2 or set(labels) != {GOOD, BAD}:
+        raise ValueError("no model over pairs of characters with the labels good and bad")
+    words = np.full(_CODE_POINTS, -1, np.int32)
+    end = -1
+    for row, word in enumerate(model.get_words()):
+        if len(word) == 1:
+            words[ord(word)] = row
+        elif word == _END_OF_LINE:
+            end = row
+    outputs = np.ascontiguousarray(model.get_output_matrix()[[labels.index(BAD), labels.index(GOOD)]], np.float32)
+    rows = np.ascontiguousarray(model.get_input_matrix(), np.float32)
+    return Network(words, rows, outputs, end, len(rows) - settings.bucket, settings.bucket)
 
 
 def load(folder: Path) -> Classifier:
@@ -83,12 +124,12 @@ def load(folder: Path) -> Classifier:
         weights = np.array(head["weights"], np.float64)
         thresholds = {str(name): float(value) for name, value in head["thresholds"].items()}
         pairs = np.frombuffer(data[1], np.uint8)
-        model = fasttext.load_model(str(folder / MODEL))
+        network = network_of(fasttext.load_model(str(folder / MODEL)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{folder}: holds no quality model ({type(error).__name__})") from None
     if weights.shape != (3,) or pairs.size << 3 != 1 << PAIR_BITS:
         raise InputError(f"{folder}: holds no quality model of this version")
-    return Classifier(digest_of(data), model, pairs, weights, thresholds)
+    return Classifier(digest_of(data), network, pairs, weights, thresholds)
 
 
 def digest_of(files: Sequence[bytes]) -> str:
@@ -140,6 +181,79 @@ def _learn(data, offsets, characters, known):  # type: ignore[no-untyped-def]
             elif kind != SPACE:
                 last = uint64(0)
             i += size
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _byte_hash(h, byte):  # type: ignore[no-untyped-def]
+    """One step of fastText's FNV-1a, which takes bytes as signed."""
+    return (h ^ uint32(int8(byte))) * uint32(16777619)
+
+
+@njit(cache=True, nogil=True)
+def _read(  # type: ignore[no-untyped-def]
+    data, offsets, characters, known, words, rows, outputs, end_row, first, bucket, out, unknown, is_blank
+):
+    dim = rows.shape[1]
+    hashes = np.empty(_HEAD + 1, np.int32)
+    hidden = np.empty(dim, np.float32)
+    end_hash = uint32(2166136261)
+    for byte in (60, 47, 115, 62):  # </s>
+        end_hash = _byte_hash(end_hash, byte)
+    for d in range(offsets.size - 1):
+        i = offsets[d]
+        end = offsets[d + 1]
+        n = n_pairs = n_known = n_words = n_rows = 0
+        last = uint64(0)
+        hidden[:] = 0
+        while i < end and n < _HEAD:
+            c, size = decode(data, i)
+            kind = characters[c] & CLASS_MASK
+            if kind != SPACE:
+                n += 1
+                if kind == HAN:
+                    if last:
+                        slot = _pair(last, c)
+                        n_pairs += 1
+                        n_known += (known[slot >> uint64(3)] >> np.uint8(slot & uint64(7))) & np.uint8(1)
+                    last = uint64(c)
+                else:
+                    last = uint64(0)
+                if c:  # fastText takes NUL for white space
+                    h = uint32(2166136261)
+                    if kind == DIGIT:
+                        c = uint32(48)
+                        h = _byte_hash(h, 48)
+                    else:
+                        for k in range(size):
+                            h = _byte_hash(h, data[i + k])
+                    hashes[n_words] = int32(h)
+                    n_words += 1
+                    row = words[c]
+                    if row >= 0:
+                        n_rows += 1
+                        for k in range(dim):
+                            hidden[k] += rows[row, k]
+            i += size
+        is_blank[d] = n == 0
+        unknown[d] = 1.0 - n_known / n_pairs if n_pairs else 0.0
+        if end_row >= 0:
+            n_rows += 1
+            for k in range(dim):
+                hidden[k] += rows[end_row, k]
+        hashes[n_words] = int32(end_hash)
+        for w in range(n_words):
+            row = first + (uint64(hashes[w]) * uint64(116049371) + uint64(hashes[w + 1])) % uint64(bucket)
+            n_rows += 1
+            for k in range(dim):
+                hidden[k] += rows[row, k]
+        if n_rows == 0:
+            continue
+        share = np.float32(1.0 / n_rows)
+        for label in range(2):
+            total = np.float32(0)
+            for k in range(dim):
+                total += outputs[label, k] * (hidden[k] * share)
+            out[d, label] = total
 
 
 @njit(cache=True, nogil=True)

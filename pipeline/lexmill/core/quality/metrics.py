@@ -26,6 +26,7 @@ from lexmill.core.quality.characters import (
 )
 from lexmill.core.quality.characters import DIGIT as DIGIT_CLASS
 from lexmill.core.quality.characters import PUNCT as PUNCT_CLASS
+from lexmill.core.quality.endings import CLOSING, LAST
 
 # name -> what it is. "Visible" means: not white space. A share is 0 where there is nothing to share.
 METRICS: Final = {
@@ -51,7 +52,8 @@ METRICS: Final = {
     "max_run": "longest run of one ideograph, digit or letter; x is a blank to fill in",
     "distinct": "different characters, as a share of visible characters",
     "entropy": "entropy of the characters, in bits",
-    "broken_off": "1 where the text ends in the middle of a clause of running text, else 0",
+    "broken_off": "how surely the text ends in the middle of a clause: 1 after a comma, 0.75 after a word that closes none, "
+    "0.5 after one that may, 0.25 for a list of references or a sentence that stands alone, else 0",
 }
 
 _INTEGERS = ("n_chars", "n_visible", "n_lines", "max_run")
@@ -60,6 +62,7 @@ _GRAM = 10
 _SLOTS_A_GRAM = 4  # few collisions: a misread branch costs more than the memory
 _SHORT_LINE = 10
 _MENU_LINE = 20
+_SENTENCE_BYTES = 300  # a text as short as that, without any full stop, is one sentence of a set of them
 _TAIL_BYTES = 1200  # of a text's end: a last line that is longer has no label before it
 _LINE_SLOTS = 1 << 18
 _LINE_SHIFT = np.uint64(64 - 18)
@@ -107,7 +110,7 @@ def measure(texts: pa.Array | pa.ChunkedArray) -> pa.Table:
     """
     offsets, data = buffers(texts)
     values = np.zeros((len(METRICS), len(offsets) - 1), np.float64)
-    _measure(data, offsets, CHARACTERS, _C_LOG_C, values)
+    _measure(data, offsets, CHARACTERS, CLOSING, LAST, _C_LOG_C, values)
     columns = {
         name: pa.array(row.astype(np.int64) if name in _INTEGERS else row) for name, row in zip(METRICS, values, strict=True)
     }
@@ -126,7 +129,7 @@ def buffers(texts: pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArr
 
 
 @njit(cache=True, nogil=True)
-def _measure(data, offsets, characters, c_log_c, out):  # type: ignore[no-untyped-def]
+def _measure(data, offsets, characters, closing, last_of_list, c_log_c, out):  # type: ignore[no-untyped-def]
     n = offsets.size - 1
     longest = 0
     for d in range(n):
@@ -260,17 +263,18 @@ def _measure(data, offsets, characters, c_log_c, out):  # type: ignore[no-untype
         out[_MAX_RUN, d] = max(max_run, min(1, classes[HAN] + classes[LETTER] + classes[DIGIT_CLASS]))
         out[_DISTINCT, d] = n_touched / n_visible
         out[_ENTROPY, d] = max(0.0, np.log2(n_visible) - logs / n_visible)
-        out[_BROKEN_OFF, d] = _is_broken_off(data, offsets[d], end, characters)
+        out[_BROKEN_OFF, d] = _broken_off(data, offsets[d], end, characters, closing, last_of_list)
 
 
 @njit(cache=True, nogil=True)
-def _is_broken_off(data, start, end, characters):  # type: ignore[no-untyped-def]
+def _broken_off(data, start, end, characters, closing, last_of_list):  # type: ignore[no-untyped-def]
     """Read from the end: a comma; or a word after a comma, after twenty characters without one, or after a sentence of its line.
 
     Signatures, dates and headings end in words too, but stand alone; options and keys of exams are told by how their line begins.
+    A text may lack its last full stop and no more: the word there tells, and whether any sentence has one.
     """
     i = end
-    last = first = second = uint32(0)
+    last = before = first = second = uint32(0)
     tail = 0
     is_open = parted = sentence = False
     while i > start:
@@ -283,11 +287,13 @@ def _is_broken_off(data, start, end, characters):  # type: ignore[no-untyped-def
             if kind == SPACE:
                 continue
             if c == 0xFF0C or c == 0x3001 or c == 0x2C:
-                return True
+                return 1.0
             if kind != HAN:
-                return False
+                return 0.0
             last = c
             is_open = True
+        elif before == 0:
+            before = c
         if c == 10:
             break
         if is_open:
@@ -306,7 +312,29 @@ def _is_broken_off(data, start, end, characters):  # type: ignore[no-untyped-def
             first = uint32(0)
             break
     labelled = first < 0x80 or first == 0xFF08 or (first == 0x7B54 and second == 0x6848)  # A, (, （, 答案
-    return last != 0 and not (labelled and first != 0) and (parted or tail > _MENU_LINE or sentence)
+    if last == 0 or (labelled and first != 0) or not (parted or tail > _MENU_LINE or sentence):
+        return 0.0
+    if not sentence and end - start < _SENTENCE_BYTES and not _has_sentence(data, start, end):
+        return 0.25
+    for k in range(last_of_list.size):
+        if last == last_of_list[k]:
+            return 0.25
+    for k in range(closing.shape[0]):
+        if last == closing[k, 1] and before == closing[k, 0]:
+            return 0.5
+    return 0.75
+
+
+@njit(cache=True, nogil=True)
+def _has_sentence(data, start, end):  # type: ignore[no-untyped-def]
+    """Whether a full stop, a semicolon, a question or exclamation mark stands anywhere, by its bytes."""
+    for i in range(start, end - 2):
+        if data[i] == 0xE3:
+            if data[i + 1] == 0x80 and data[i + 2] == 0x82:
+                return True
+        elif data[i] == 0xEF and data[i + 1] == 0xBC and (data[i + 2] == 0x9F or data[i + 2] == 0x81 or data[i + 2] == 0x9B):
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)

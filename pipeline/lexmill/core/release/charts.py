@@ -7,31 +7,34 @@ what each colour stands for: series are coloured in their order.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pygal
-from pygal.style import Style
-
 _WIDTH = 760
 _ROW = 26  # pixels a horizontal bar
-_STYLE = Style(background="transparent", plot_background="transparent", font_family="inherit", label_font_size=11)
 
 
 def bars(name: str, labels: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
     """Horizontal stacked bars, the first label on top: one a label, one colour a series."""
-    chart = pygal.HorizontalStackedBar(**_config(44 + _ROW * len(labels)))
+    chart = _library().HorizontalStackedBar(**_config(44 + _ROW * len(labels)))
     return _render(chart, name, list(reversed(labels)), {title: list(reversed(values)) for title, values in series.items()})
 
 
 def columns(name: str, labels: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
     """Upright stacked columns, in the order of the labels."""
-    chart = pygal.StackedBar(**_config(260), x_label_rotation=45 if len(labels) > 12 else 0)
+    chart = _library().StackedBar(**_config(260), x_label_rotation=45 if len(labels) > 12 else 0)
     return _render(chart, name, labels, series)
+
+
+def _library() -> Any:
+    # Whatever imports the release stage need not wait for this: a tenth of a second in every command and worker.
+    import pygal
+
+    return pygal
 
 
 def _config(height: int) -> dict[str, Any]:
     return {
         "width": _WIDTH,
         "height": height,
-        "style": _STYLE,
+        "style": _library().style.Style(label_font_size=11),  # by which labels are given room; colours are the page's
         "css": [],
         "js": [],
         "show_legend": False,

@@ -35,6 +35,8 @@ _FLAGGED = 0.05  # TC260-003 and GB/T 45654-2025, second-hand
 _FOREIGN = 0.3  # the form of a filing, second-hand
 _LOST_TOKENS = 0.2  # against the release before
 
+_MANY = 10  # documents of a source and type, all of which left
+
 _BARS = 15  # at most, in a chart; the table beside it has all
 
 
@@ -100,7 +102,11 @@ def render(templates: Mapping[str, str], found: Mapping[str, Any]) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{share:.2%}" if share < 0.1 else f"{share:.1%}"
+    if share is None:
+        return "–"
+    if 0 < share < 0.0001:
+        return "< 0.01%"
+    return f"{share:.2%}" if share < 0.1 else f"{share:.1%}"
 
 
 def _sum(groups: Mapping[str, Mapping[str, int]], unit: str) -> int:
@@ -272,7 +278,8 @@ def _warnings(found: Mapping[str, Any], counted: Mapping[str, tuple[Any, Any]]) 
         yield Warned(True, f"{manual['sets']} 批中有 {unread} 批没有人工抽检：残留率没有上限。", "evidence/sampling.json")
     for row in found["groups"]:
         if row["docs"][0] and not row["docs"][-1]:
-            yield Warned(True, f"{row['group']}：读入 {row['docs'][0]:,} 份，一份也没有留下。", manifest)
+            is_grave = row["docs"][0] >= _MANY
+            yield Warned(is_grave, f"{row['group']}：读入 {row['docs'][0]:,} 份，一份也没有留下。", manifest)
     for row in found["sources"]:
         if row["flagged_share"] is not None and row["flagged_share"] > _FLAGGED:
             said = f"来源 {row['source']}：{_percent(row['flagged_share'])} 的文档被违法不良信息筛查命中，超过 {_FLAGGED:.0%}。"

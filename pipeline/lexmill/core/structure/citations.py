@@ -98,6 +98,12 @@ _OLD = re.compile(r"(?:原|旧|原来的|废止的|失效的|当时的|修订前
 _GONE = re.compile(r"废止|失效|已被|取代|旧法|原法")
 # What says that a law is meant where no article follows its bare name: 根据合同法的规定.
 _CITED = re.compile(r"(?:的|中|之|对此)?(?:有关|相关|明确)?规定")
+# Or what stands before and after it: 根据中国的继承法，; 依照合同法规定.
+_INTRODUCING = re.compile(r"(?:根据|依据|按照|依照)(?:中国|我国)?(?:的|现行)?\Z")
+_INTRODUCED = re.compile(r"规定|[，,]")
+# An article in force, quoted, may name a law that is gone: 保险法第四十二条：……依照继承法的规定.
+_QUOTED = re.compile(r"第[^第\n]{1,12}[条條][：:][^\n]*\Z")
+_QUOTATION = 300
 _EXAMPLE = re.compile(r"(\d{4}-\d{2}-\d{2}) (.+)", re.DOTALL)
 # What may not follow a bare name: 合同法律, 婚姻法庭, 公司法人.
 _WORD_GOES_ON = frozenset("律院庭学人理则规")
@@ -205,8 +211,7 @@ class CitationFinder:
         is_placeholder = is_placeholder and not _PRIVATE.search(title)
         before = text[max(0, anchor.start - 8) : anchor.start]
         if anchor.is_bare:
-            following = text[anchor.end : anchor.end + 1]
-            if not run and (following in _WORD_GOES_ON or not _CITED.match(text, anchor.end) or known is None):
+            if not run and (known is None or not _is_cited(text, anchor.end, before)):
                 return []
             if _FOREIGN.search(before):
                 return []
@@ -217,6 +222,7 @@ class CitationFinder:
         name = known.title if known else title
         law_id = known.id if known else None
         if not run:
+            historic = historic or bool(_QUOTED.search(text[max(0, anchor.start - _QUOTATION) : anchor.start]))
             return [Citation(name, law_id, "", 0, anchor.start, anchor.end, is_placeholder, historic)]
         first = run[0]
         run = [(anchor.start, first[1], first[2], first[3]), *run[1:]]
@@ -224,6 +230,13 @@ class CitationFinder:
             Citation(name, law_id, path, article, start, end, is_placeholder or article < 0, historic)
             for start, end, path, article in run
         ]
+
+
+def _is_cited(text: str, end: int, before: str) -> bool:
+    """Whether the bare name of a law that ends at ``end`` is meant as one, where no article follows it."""
+    if _INTRODUCING.search(before) and _INTRODUCED.match(text, end):
+        return True
+    return text[end : end + 1] not in _WORD_GOES_ON and bool(_CITED.match(text, end))
 
 
 def _is_law(title: str, has_article: bool) -> bool:

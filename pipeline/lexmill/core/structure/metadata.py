@@ -15,11 +15,13 @@ _PREAMBLE = 3000
 _ZERO = "0０〇零○◯OoＯｏΟ"
 _NUMERALS = {numeral: value for value, group in enumerate((_ZERO, *"一二三四五六七八九")) for numeral in group}
 _NUMERALS |= {chr(ord("０") + value): value for value in range(10)} | {str(value): value for value in range(10)}
+_FIGURES = {ord(numeral): str(value) for numeral, value in _NUMERALS.items()}
 # Patterns begin with one class of characters where they can: only then does `re` skip what cannot match.
 _YEAR = (
     rf"[12１２一二民](?:(?<=[12１２])[0-9０-９]{{3}}|(?<=[一二])[{_ZERO}一二三四五六七八九]{{3}}"
     r"|(?P<era>(?<=民)\s*[国國])\s*[0-9０-９]{1,3})"
 )
+_ERA = re.compile(r"[民国國\s]")
 _DAY = rf"(?:[0-9０-９]{{1,2}}|[元{_ZERO}一二三四五六七八九十廿]{{1,3}})"
 _DATE = re.compile(rf"(?P<year>{_YEAR})\s*年\s*(?P<month>{_DAY})\s*月\s*(?P<day>{_DAY})\s*[日号號]")
 _ISO = re.compile(r"(?<![0-9])([12][0-9]{3})([-/.]?)([01]?[0-9])\2([0-3]?[0-9])(?![0-9])")
@@ -27,15 +29,19 @@ _ISO = re.compile(r"(?<![0-9])([12][0-9]{3})([-/.]?)([01]?[0-9])\2([0-3]?[0-9])(
 
 def _number(numerals: str) -> int:
     """The value of 1 to 4 figures, place by place (二〇一九) or counted in tens (二十三, 廿三)."""
+    if numerals.isdecimal():
+        return int(numerals)
     numerals = numerals.replace("元", "一").replace("廿", "二十")
     if "十" not in numerals:
-        return int("".join(str(_NUMERALS[numeral]) for numeral in numerals))
+        return int(numerals.translate(_FIGURES))
     tens, units = numerals.split("十", 1)
     return 10 * (_NUMERALS[tens[-1]] if tens else 1) + (_NUMERALS[units[0]] if units else 0)
 
 
 def _as_date(match: re.Match[str]) -> datetime.date | None:
-    year = re.sub(r"[民国國\s]", "", match["year"])
+    year = match["year"]
+    if match["era"]:
+        year = _ERA.sub("", year)
     try:
         return datetime.date(_number(year) + (1911 if match["era"] else 0), _number(match["month"]), _number(match["day"]))
     except (ValueError, KeyError):  # no such day, or numerals that are no number (十十)
@@ -64,6 +70,7 @@ def parse_date(text: str) -> datetime.date | None:
 _SIGNATURE = re.compile(r"[审審陪执執法]\s*(?:[判审審行]\s*[长員员長]|官(?!\s*助))")
 _CLERK = re.compile(r"\s*(?:法\s*官\s*助\s*理|(?:代\s*)?(?:见\s*习\s*)?[书書]\s*[记記]\s*[员官員])")
 _OPERATIVE = ("判决如下", "裁定如下", "决定如下", "判決如下")
+_FOOT = 300
 _CHINESE_YEAR = re.compile(r"[一二]|民")
 
 
@@ -79,10 +86,12 @@ def _judgment_date(text: str) -> datetime.date | None:
     """The date under the judges' names; else before the clerk's; else the last one written out or on a line of its own."""
     operative = _operative(text)
     tail = text[operative:] if operative >= 0 else text[-_PREAMBLE:]
-    for signature in reversed(list(_SIGNATURE.finditer(tail))):
-        under = tail[signature.end() : signature.end() + 160]
-        for _, date in _dates(under.split("。")[0]):
-            return date
+    # Judges nearly always sign at the very end.
+    for begin in dict.fromkeys((max(len(tail) - _FOOT, 0), 0)):
+        for signature in reversed(list(_SIGNATURE.finditer(tail, begin))):
+            under = tail[signature.end() : signature.end() + 160]
+            for _, date in _dates(under.split("。")[0]):
+                return date
     written = None
     for match in _DATE.finditer(tail):
         before, after = tail[max(match.start() - 1, 0) : match.start()], tail[match.end() : match.end() + 1]
@@ -99,7 +108,7 @@ _TITLE_VERSION = re.compile(r"[(（]([12][0-9]{3}-[01][0-9]-[0-3][0-9])[)）]")
 # What makes a version; 施行 says when it takes effect, not which version it is.
 _ENACTED = re.compile(r"(?:(?!起施行|[。；;])[^\n]){0,120}?(?:通过|修正|修订|修改|公布|发布|批准|颁布|印发|通過|修訂|制定|發布)")
 _FIRST_ARTICLE = re.compile(r"^[ \t#*\u3000]*第\s*(?:一|1)\s*[条條]", re.MULTILINE)
-_REVISED = re.compile(r"(?:修正|公[布發发]|發布)日期[：:]\s*$")
+_REVISED = tuple(f"{done}日期{colon}" for done in ("修正", "公布", "公發", "公发", "發布") for colon in "：:")
 
 
 def _version_date(text: str, title: str | None) -> datetime.date | None:
@@ -107,10 +116,11 @@ def _version_date(text: str, title: str | None) -> datetime.date | None:
     article = _FIRST_ARTICLE.search(text, 0, _PREAMBLE)
     preamble = text[: article.start() if article else _PREAMBLE]
     found = [parse_date(version) for version in _TITLE_VERSION.findall(f"{title or ''}\n{text[:200]}")]
-    for match, date in _dates(preamble):
-        following = _DATE.search(preamble, match.end())
-        end = following.start() if following else len(preamble)
-        if _ENACTED.match(preamble, match.end(), end) or _REVISED.search(preamble, 0, match.start()):
+    matches = list(_DATE.finditer(preamble))
+    for number, match in enumerate(matches, 1):
+        end = matches[number].start() if number < len(matches) else len(preamble)
+        date = _as_date(match)
+        if date and (_ENACTED.match(preamble, match.end(), end) or preamble[: match.start()].rstrip().endswith(_REVISED)):
             found.append(date)
     return max((date for date in found if date), default=None)
 

@@ -175,7 +175,7 @@ def _judgment(text: str, rules: SegmentRules) -> list[Cut]:
     appendix = marks.first("附录", last.start, end) if last else None
     before = next((mark.start for mark in (reason, basis) if mark), body)
     parts = (reason, basis, order, closing, signature, appendix)
-    return [*_head(text, marks, before), *(_cut(mark) for mark in parts if mark)]
+    return [*_head(text, marks, before), *(_cut(mark, "理由" if mark is reason else None) for mark in parts if mark)]
 
 
 def _contract(text: str, rules: SegmentRules) -> list[Cut]:
