@@ -146,8 +146,8 @@ def contents(root: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def crawl(reader: Reader) -> dict[str, str]:
-    """Every page that a link leads to, from the first, by path."""
+def crawl(reader: Reader, is_wanted: Callable[[str], bool] = lambda _: True) -> dict[str, str]:
+    """Every wanted page that a link leads to, from the first, by path."""
     found: dict[str, str] = {}
     waiting = [""]
     while waiting:
@@ -155,7 +155,7 @@ def crawl(reader: Reader) -> dict[str, str]:
             assert page.code == 200, path
             found[path] = page.body
         links = {html.unescape(link) for body in found.values() for link in re.findall(rf'href="/{TOKEN}/([^"#]*)', body)}
-        waiting = sorted(links - set(found))
+        waiting = sorted(filter(is_wanted, links - set(found)))
     return found
 
 
