@@ -303,7 +303,7 @@ def test_what_cannot_be_masked_is_not_shown(make_reader: MakeReader, monkeypatch
     monkeypatch.setattr("lexmill.core.deid.shown.mask_document", fails)
     doc_id = ids(job, "filter")[0]
     raw, masked = reader.page(f"doc/{doc_id}?stage=ingest"), reader.page(f"doc/{doc_id}")
-    assert "cannot be masked (deid.failed)" in raw
+    assert "（cannot be masked）：deid.failed" in raw
     assert not any(name in raw + masked for name in NAMES)
     assert "<article" in masked
 
