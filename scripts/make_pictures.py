@@ -32,8 +32,8 @@ SAMPLES = ROOT / "data-samples"
 CONFIG = SAMPLES / "demo.toml"
 # rich's picture asks another site for a font: the reader's own will do.
 _SVG = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-_COLOURS = 48
-_WIDTH = 120
+_COLOURS = 96
+_WIDTH = 140
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -100,10 +100,11 @@ def main() -> None:
     release = find(workspace.root)
     with terminal(out / "run.svg", "lexmill run data-samples/demo.toml") as console:
         balance.show(summary(workspace, release), console)
-    judgments = SAMPLES / "judgments" / "civil-1.jsonl"
-    with terminal(out / "segment.svg", f"lexmill segment {judgments.relative_to(ROOT)}") as console:
-        one = islice(preview.extract(judgments, "judgment"), 1)
-        console.print(*segments.in_terminal(one, rules.load_proven().statutes))
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "segments.html"
+        one = islice(preview.extract(SAMPLES / "judgments" / "civil-1.jsonl", "judgment"), 1)
+        page.write_text(segments.as_html(one, rules.load_proven().statutes), encoding="utf-8")
+        photograph(browser, page.as_uri(), out / "segment.png", (1000, 900))
     photograph(browser, (release / "report.html").as_uri(), out / "report.png", (1200, 900))
     first = pq.read_table(workspace.stage("filter").part(0), columns=["doc_id"])["doc_id"][0].as_py()
     with served() as address:

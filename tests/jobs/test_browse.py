@@ -155,7 +155,7 @@ def crawl(reader: Reader, is_wanted: Callable[[str], bool] = lambda _: True) -> 
             assert page.code == 200, path
             found[path] = page.body
         links = {html.unescape(link) for body in found.values() for link in re.findall(rf'href="/{TOKEN}/([^"#]*)', body)}
-        waiting = sorted(filter(is_wanted, links - set(found)))
+        waiting = sorted(link for link in links - set(found) if is_wanted(link))
     return found
 
 
