@@ -29,6 +29,8 @@ _WORKER_ENVIRONMENT = {
 }
 # Receipts are a few hundred bytes: there is nothing to spill, and what a task holds is none of Dask's.
 _MEMORY: dict[str, Any] = {"distributed.worker.memory.spill": False, "distributed.worker.memory.target": False}
+# A worker that had nothing to do at so many looks, two seconds apart, is let go: steps of a stage may have a pause between them.
+_IDLE_LOOKS = 30
 # Of the wall time of a Slurm job: workers end in order before it, and not all at once.
 _LIFETIME, _STAGGER = 0.9, 0.05
 
@@ -171,7 +173,7 @@ def _slurm(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]:
         )
         with jobs:
             _try_script(jobs.job_script())
-            jobs.adapt(minimum=0, maximum=cluster.workers, interval="2s", wait_count=5)
+            jobs.adapt(minimum=0, maximum=cluster.workers, interval="2s", wait_count=_IDLE_LOOKS)
             with distributed.Client(jobs, set_as_default=False) as client:
                 yield client
 

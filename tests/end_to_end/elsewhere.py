@@ -6,12 +6,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import distributed
 import psutil
+import pytest
 
 DASK = Path(sys.executable).with_name("dask")
 
@@ -34,7 +35,7 @@ class Elsewhere:
     environment: dict[str, str]
     port: int
     host: str = "127.0.0.1"
-    prefixes: tuple[tuple[str, ...], ...] = ((),)  # commands before each process: the scheduler's, then the workers'
+    prefixes: tuple[tuple[str, ...], ...] = ((),)  # what each process is started by: the scheduler, then the workers
     scheduler: "subprocess.Popen[bytes] | None" = None
     nannies: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
@@ -71,11 +72,11 @@ class Elsewhere:
         """The processes that run tasks."""
         found = []
         for nanny in self.nannies:
-            try:
-                children = psutil.Process(nanny.pid).children()
-            except psutil.NoSuchProcess:
-                continue
-            found += [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
+            with suppress(psutil.NoSuchProcess):
+                for child in psutil.Process(nanny.pid).children():
+                    with suppress(psutil.NoSuchProcess):  # a zombie, too
+                        if "resource_tracker" not in " ".join(child.cmdline()):
+                            found.append(child)
         return found
 
     def stop(self) -> None:
@@ -100,6 +101,84 @@ def elsewhere(folder: Path, workers: int, memory: str = "2GiB", **environment: s
         made.start_scheduler()
         for _ in range(workers):
             made.start_worker(memory)
+        yield made
+    finally:
+        made.stop()
+
+
+@dataclass(frozen=True)
+class Network:
+    """A bridge with hosts, each a network namespace that one command cuts off."""
+
+    name: str
+    hosts: int
+
+    def enter(self, host: int) -> tuple[str, ...]:
+        """What a command on that host begins with."""
+        return ("ip", "netns", "exec", f"{self.name}{host}")
+
+    def address(self, host: int) -> str:
+        """Its address; host 0 is this machine itself."""
+        return f"10.71.0.{host + 1}"
+
+    def cut(self, host: int) -> None:
+        """Nothing reaches the host any more, and nobody is told."""
+        self._ip("link", "set", f"{self.name}v{host}", "down")
+
+    def mend(self, host: int) -> None:
+        """The host is there again."""
+        self._ip("link", "set", f"{self.name}v{host}", "up")
+
+    def lay(self) -> None:
+        """Make bridge and hosts."""
+        bridge = f"{self.name}br"
+        self._ip("link", "add", bridge, "type", "bridge")
+        self._ip("addr", "add", f"{self.address(0)}/24", "dev", bridge)
+        self._ip("link", "set", bridge, "up")
+        for host in range(1, self.hosts + 1):
+            space, cable = f"{self.name}{host}", f"{self.name}v{host}"
+            self._ip("netns", "add", space)
+            self._ip("link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", space)
+            self._ip("link", "set", cable, "master", bridge, "up")
+            self._ip("-n", space, "addr", "add", f"{self.address(host)}/24", "dev", "eth0")
+            self._ip("-n", space, "link", "set", "lo", "up")
+            self._ip("-n", space, "link", "set", "eth0", "up")
+
+    def remove(self) -> None:
+        """Take all of it away."""
+        for host in range(1, self.hosts + 1):
+            subprocess.run(["ip", "netns", "del", f"{self.name}{host}"], check=False, capture_output=True)
+        subprocess.run(["ip", "link", "del", f"{self.name}br"], check=False, capture_output=True)
+
+    @staticmethod
+    def _ip(*arguments: str) -> None:
+        subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+@contextmanager
+def network(hosts: int) -> Iterator[Network]:
+    """A network of so many hosts; skips the test where this user or kernel has none."""
+    made = Network(f"lm{os.getpid() % 10000}", hosts)
+    try:
+        try:
+            made.lay()
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("no network namespaces: they need iproute2 and root")
+        yield made
+    finally:
+        made.remove()
+
+
+@contextmanager
+def apart(folder: Path, laid: Network, **environment: str) -> Iterator[Elsewhere]:
+    """A scheduler on this machine's side of the bridge, and a worker on every host."""
+    folder.mkdir(parents=True, exist_ok=True)
+    prefixes = ((), *(laid.enter(host) for host in range(1, laid.hosts + 1)))
+    made = Elsewhere(folder, {**ENVIRONMENT, **environment}, free_port(), laid.address(0), prefixes)
+    try:
+        made.start_scheduler()
+        for _ in range(laid.hosts):
+            made.start_worker()
         yield made
     finally:
         made.stop()

@@ -168,6 +168,8 @@ def check_workers(client: distributed.Client, cluster: Cluster, common: Common) 
     probe = common.path.with_name(name)
     answers = client.run(look, common, name, on_error="return")
     faults = []
+    # A worker that left meanwhile is no fault: one that comes back is looked at before its first task.
+    answers = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
     for worker, answer in sorted(answers.items()):
         if isinstance(answer, Exception):
             # Dask wraps what a worker could not even unpickle.
@@ -177,7 +179,7 @@ def check_workers(client: distributed.Client, cluster: Cluster, common: Common) 
             faults += [f"worker {worker} {fault}" for fault in answer]
     threads = {worker: number for worker, number in client.nthreads().items() if number != 1}
     faults += [f"worker {worker} has {number} threads; start it with --nthreads 1" for worker, number in threads.items()]
-    if not faults and not probe.exists():
+    if answers and not faults and not probe.exists():
         faults.append(f"what workers write into {probe.parent} does not arrive here; mount the same file system there")
     files.remove(probe)
     if faults:
