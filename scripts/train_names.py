@@ -732,8 +732,9 @@ Full hashes in `scripts/train_names.toml`. `exclude`: only their names and texts
 ## Held out
 
 Half of the lower-court judgments and of the statutes, by a hash (`split` of `scripts/eval_deid.py`); the hand-labelled Supreme
-Court texts and the hard names, whole. No name of theirs is drawn, and no text is read that shares {SHARED:.0%} of its windows of
-{WINDOW} characters with them. Figures: `BENCHMARKS.md`.
+Court texts, the hard names and the hand-labelled forms (`tests/core/deid/labels`), whole. No name of the first
+three is drawn, and no text is read that shares {SHARED:.0%} of its windows of {WINDOW} characters with them.
+Figures: `BENCHMARKS.md`.
 
 ## Limits
 

@@ -1,5 +1,9 @@
 """People are counted once a document, whatever they are called there; names are estimated, and sketches add up."""
 
+import base64
+
+from datasketch import HyperLogLogPlusPlus
+
 from lexmill.core.deid.people import ERROR, Names, names_of
 from lexmill.core.deid.spans import Replacement
 
@@ -31,3 +35,12 @@ def test_the_estimate_is_near_and_the_order_does_not_matter() -> None:
             merged.merge(half.packed())
         assert merged.packed() == whole.packed()
         assert abs(whole.count() - true) <= 4 * ERROR * true
+
+
+def test_registers_are_those_of_datasketch() -> None:
+    names = [f"名{number}" for number in range(2_000)]
+    ours, theirs = Names(), HyperLogLogPlusPlus(12)
+    ours.add(names)
+    for name in names:
+        theirs.update(name.encode())
+    assert ours.packed() == base64.b64encode(theirs.reg.tobytes()).decode()
