@@ -17,7 +17,7 @@ from lexmill.jobs.dedup.steps import Run
 from lexmill.store.index import Entries, View
 from lexmill.store.stages import Receipt, StageFolder, Target
 
-_ENTRIES_AT_ONCE = 1 << 17
+_ENTRIES_AT_ONCE = 1 << 18
 
 _EDGE = pa.schema([("low", pa.int64()), ("high", pa.int64()), ("apart", pa.int64())])
 # ``component``: whom it may be a copy of, null if of nobody; ``kin``: whom it shares a bucket with.
@@ -55,11 +55,12 @@ def find_edges(
         gone = np.isin(entries.ordinals, repeated) if repeated.size else np.empty(0, bool)
         parts.append(entries.where(~gone) if gone.any() else entries)
     # Ranges small enough for the processor's cache: what comes after takes no more time an entry, however many there are.
-    cuts = -(-sum(part.hashes.size for part in parts) // _ENTRIES_AT_ONCE)
+    cuts = max(1, -(-sum(part.hashes.size for part in parts) // _ENTRIES_AT_ONCE))
+    limits = np.array([low + (high - low) * cut // cuts for cut in range(1, cuts)], np.uint64)
+    ends = [[0, *np.searchsorted(part.hashes, limits).tolist(), part.hashes.size] for part in parts]
     found, hot = [np.empty((0, 3), np.int64)], 0
     for cut in range(cuts):
-        bounds = low + (high - low) * cut // cuts, low + (high - low) * (cut + 1) // cuts
-        new = Entries.joined([part.between(*bounds) for part in parts])
+        new = Entries.joined([part.where(slice(*at[cut : cut + 2])) for part, at in zip(parts, ends, strict=True)])
         both = Entries.joined([_past_of(view, band, new), new]) if view.segments else new
         both = both.where(shared_buckets(both.hashes, both.keys, both.ordinals))
         found.append(star_edges(both.hashes, both.keys, both.ordinals))
