@@ -352,3 +352,12 @@ def test_only_loopback_and_a_free_port(make_reader: MakeReader) -> None:
 
     with pytest.raises(Announced):
         server.serve(reader.desk, 0, None, announce)
+
+
+def test_an_item_of_a_benchmark_is_no_document_to_compare_with(make_reader: MakeReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, reader = make_reader()
+    step = {"stage": "decontaminate", "action": "drop", "rule": "x", "twin": "bench.jsonl#1", "value": 1.0, "n_chars": 1}
+    monkeypatch.setattr(browse, "trace", lambda *_: [step])
+    body = reader.page(f"doc/{ids(job, 'filter')[0]}")
+    assert "<code>bench.jsonl#1</code>" in body
+    assert "/twin/" not in body

@@ -6,6 +6,7 @@ another site reaches it by a name that it lets point here (DNS rebinding). Pages
 
 import asyncio
 import hmac
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -63,6 +64,8 @@ def _environment() -> jinja2.Environment:
         "n": lambda number: f"{number:,}",
         "query": lambda values: urlencode({k: v for k, v in values.items() if v}),
     }
+    # What decontaminate calls a twin is an item of a benchmark.
+    environment.tests["doc_id"] = lambda value: re.fullmatch(_DOC, str(value)) is not None
     return environment
 
 
