@@ -255,7 +255,11 @@ def _unreadable(error: Exception) -> DocumentError:
 def read_file(uri: str, compression: str, size: int, limits: Limits) -> bytes:
     """All bytes of a file of ``size`` bytes, decompressed; raises DocumentError above ``max_file_mb``, or if it is unreadable."""
     with opened(uri, compression, Allowance.whole(size, limits)) as stream:
-        return _all_of(stream, limits)
+        if compression or size >= limits.file:
+            return _all_of(stream, limits)
+        # Room for all that is allowed costs more than reading a small file, which may have grown since it was listed.
+        data = stream.read(size + 1)
+        return data if len(data) <= size else data + _all_of(stream, limits, len(data))
 
 
 def decompress(data: bytes, compression: str, limits: Limits, outer: Allowance) -> bytes:
@@ -267,9 +271,9 @@ def decompress(data: bytes, compression: str, limits: Limits, outer: Allowance) 
         raise _unreadable(error) from None
 
 
-def _all_of(stream: IO[bytes], limits: Limits) -> bytes:
-    data = stream.read(limits.file + 1)
-    if len(data) > limits.file:
+def _all_of(stream: IO[bytes], limits: Limits, n_before: int = 0) -> bytes:
+    data = stream.read(limits.file + 1 - n_before)
+    if n_before + len(data) > limits.file:
         raise DocumentError("ingest.max_file_mb")
     return data
 

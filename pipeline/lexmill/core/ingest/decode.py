@@ -140,7 +140,7 @@ def _units(text: str) -> npt.NDArray[np.uint16]:
 
 def _common_share(units: npt.NDArray[np.uint16]) -> float:
     """The share of frequent characters in UTF-16 units."""
-    return float(_IS_COMMON[units].mean()) if len(units) else 0.0
+    return np.count_nonzero(_IS_COMMON[units]) / len(units) if len(units) else 0.0
 
 
 def _accept(text: str, encoding: str, n_bad: int) -> Decoded:

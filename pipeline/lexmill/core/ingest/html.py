@@ -47,10 +47,12 @@ _SILENT = [
     "textarea",
     "datalist",
 ]
+_SILENT_TAG = re.compile(f"<({'|'.join(_SILENT)})", re.IGNORECASE)
 _INLINE = frozenset(
     [*_FORMATTING.split("|"), "sub", "sup", "label", "ruby", "rb", "rt", "rp", "q", "time", "data", "wbr", "img", "a"]
 )
 
+_CELLS = frozenset(["td", "th"])
 _FURNITURE_TAGS = frozenset(["nav", "footer", "aside", "header"])
 _ARTICLES = frozenset(["article", "main"])  # whose header and footer are their own
 _CONTAINERS = frozenset(["div", "ul", "ol", "dl", "section", "table", "form", "center"])
@@ -84,7 +86,8 @@ def html_text(markup: str) -> tuple[str | None, str]:
     headings = _texts(tree.tags("h1"))
     titles = headings if len(headings) == 1 else _texts(tree.tags("title"))
     title = next((text for text in titles if any(map(str.isalpha, text))), None)
-    for name in _SILENT:
+    # Each search for a name walks the whole tree, and most pages have but two or three of them.
+    for name in sorted(set(map(str.lower, _SILENT_TAG.findall(markup)))):
         for node in reversed(tree.tags(name)):  # what lies inside another of its kind goes first
             node.decompose()
     return title, _lines_of(_flow(tree.body)) if tree.body else ""
@@ -129,24 +132,6 @@ def _check_depth(markup: str) -> None:
             n_opened[name] -= 1
 
 
-def _walk(body: LexborNode) -> Iterator[tuple[bool, LexborNode]]:
-    """Each node below ``body`` in document order (True), each element with content again at its end (False)."""
-    opened: list[LexborNode] = []
-    node = body.child
-    while node is not None or opened:
-        if node is None:
-            node = opened.pop()
-            yield False, node
-            node = node.next
-            continue
-        yield True, node
-        if node.is_element_node and node.child is not None:
-            opened.append(node)
-            node = node.child
-        else:
-            node = node.next
-
-
 def _flow(body: LexborNode) -> str:
     """The text of the tree in order, with line breaks around blocks and marks around links and cells."""
     raw = body.text()
@@ -155,35 +140,39 @@ def _flow(body: LexborNode) -> str:
     parts: list[str] = []
     n_chars = 0
     last_row = -1
-    # How many parts and characters there were before each open element.
-    before: list[tuple[int, int]] = []
-    for begins, node in _walk(body):
-        if begins and node.is_text_node:
-            text = node.text_content or ""
-            n_chars += len(text)
-            parts.append((text.translate(marks) if marks else text).replace("\t", " ").replace("\n", _SOFT_BREAK))
+    # Open elements, with how many parts and characters there were before each.
+    opened: list[tuple[LexborNode, str, int, int]] = []
+    node = body.child
+    while node is not None or opened:
+        if node is not None:
+            if node.is_text_node:
+                text = node.text_content or ""
+                n_chars += len(text)
+                parts.append((text.translate(marks) if marks else text).replace("\t", " ").replace("\n", _SOFT_BREAK))
+            elif node.is_element_node and (tag := node.tag):
+                child = node.child
+                if child is not None:
+                    opened.append((node, tag, len(parts), n_chars))
+                parts.append(_CELL if tag in _CELLS else "" if tag in _INLINE else "\n")
+                if child is not None:
+                    node = child
+                    continue
+            node = node.next
             continue
-        tag = node.tag
-        if tag is None or not node.is_element_node:
-            continue
-        if begins:
-            if node.child is not None:
-                before.append((len(parts), n_chars))
-            parts.append(_CELL if tag in ("td", "th") else "" if tag in _INLINE else "\n")
-            continue
-        n_parts, n_then = before.pop()
+        node, tag, n_parts, n_then = opened.pop()
         if tag == "a" and n_chars - n_then <= _MAX_LINK and "href" in node.attributes:
             parts[n_parts] = _LINK
             parts.append(_LINK_END)
-            continue
-        parts.append("" if tag in _INLINE else "\n")
-        if n_chars - n_then <= most and _is_furniture(node, tag):
-            del parts[n_parts:]
-            n_chars = n_then
-        elif tag == "tr" and n_chars - n_then <= _MAX_ROW and last_row < n_parts:
-            # A row with rows inside is layout.
-            last_row = n_parts
-            parts[n_parts:] = [_row("".join(parts[n_parts:]))]
+        else:
+            parts.append("" if tag in _INLINE else "\n")
+            if n_chars - n_then <= most and _is_furniture(node, tag):
+                del parts[n_parts:]
+                n_chars = n_then
+            elif tag == "tr" and n_chars - n_then <= _MAX_ROW and last_row < n_parts:
+                # A row with rows inside is layout.
+                last_row = n_parts
+                parts[n_parts:] = [_row("".join(parts[n_parts:]))]
+        node = node.next
     return "".join(parts)
 
 
