@@ -7,10 +7,11 @@ from typing import Any
 
 from presidio_analyzer import EntityRecognizer
 
+from lexmill.core.deid.addresses import is_home
 from lexmill.core.deid.article4 import SensitiveScanner
 from lexmill.core.deid.organisations import OrganisationScanner
-from lexmill.core.deid.persons import Introduced
-from lexmill.core.deid.recognizers import LANGUAGE, ROLE_KEY, RULE_KEY, build_engine
+from lexmill.core.deid.persons import LEAST_MARGIN, Introduced
+from lexmill.core.deid.recognizers import BIAS, LANGUAGE, ROLE_KEY, RULE_KEY, build_engine
 from lexmill.core.deid.rules import DeidRules
 from lexmill.core.deid.spans import Replacement, Span
 from lexmill.core.deid.surrogates import Surrogates
@@ -159,14 +160,18 @@ class Detector:
                 low = windows.pop()[0]
             windows.append((low, end + _MODEL_NEAR))
         near = _MODEL_BORDER.join(output[low:high] for low, high in windows)
-        for start, end, label, margin in self._tagger.decode(near, 0.0):
+        for start, end, label, margin in self._tagger.decode(near, BIAS["story"]):
             name = near[start:end]
             # A window cuts words; what stands at its border reads as before.
             if (
-                margin > 0
+                margin > LEAST_MARGIN
                 and _MASKED.isdisjoint(near[start : end + 1])
                 and _CUT not in near[max(0, start - 4) : end + 4]
-                and (label == "PERSON" or self._organisations.is_trade_name(name) or (label == "ADDRESS" and _DIGIT.search(name)))
+                and (
+                    label == "PERSON"
+                    or self._organisations.is_trade_name(name)
+                    or (label == "ADDRESS" and (_DIGIT.search(name) or is_home(name, margin)))
+                )
             ):
                 return True
         return False

@@ -23,7 +23,8 @@ _ENOUGH = 4
 # The margins, in nats, from which a mention of the model is enough alone: for other names (0 at least where no known surname is
 # their first character), and for words. Less gives points in a story, once a name, that need others. Set on the hand-labelled
 # texts (of forms the half for tuning) and judgments.
-_SURE: dict[Evidence, tuple[float, float]] = {"story": (-0.5, 0.3), "cue": (5.0, 8.0), "label": (0.0, 0.0)}
+LEAST_MARGIN = -0.5
+_SURE: dict[Evidence, tuple[float, float]] = {"story": (LEAST_MARGIN, 0.3), "cue": (5.0, 8.0), "label": (0.0, 0.0)}
 _DOUBTFUL = 2
 # In forms: (mentions that the model prefers to none, their margins together, the share of all mentions) that make a full name
 # sure; of a transliteration without a dot only the last. Set on the half for tuning of the hand-labelled forms, and their files.

@@ -30,7 +30,7 @@ _DIGITS = frozenset("0123456789０１２３４５６７８９")
 
 
 # How much is taken from what speaks against a name, in nats, by the evidence that a name needs; set on the training half.
-_BIAS: dict[Evidence, float] = {"story": 1.0, "cue": -1.0}
+BIAS: dict[Evidence, float] = {"story": 1.0, "cue": -1.0}
 
 
 class LegalArtifacts(NlpArtifacts):
@@ -47,7 +47,7 @@ class LegalArtifacts(NlpArtifacts):
     @cached_property
     def mentions(self) -> Sequence[Mention]:
         """What the model says; nothing where only a label shows a name."""
-        return [] if self.evidence == "label" else self._tagger.decode(self._text, _BIAS[self.evidence])
+        return [] if self.evidence == "label" else self._tagger.decode(self._text, BIAS[self.evidence])
 
 
 class LegalNlpEngine(NoOpNlpEngine):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -53,6 +54,15 @@ class Proposal(NamedTuple):
     hits: int
     quantiles: tuple[float, ...]
     problem: str
+
+    @property
+    def is_wider(self) -> bool:
+        """Whether the proposed bound keeps all that today's keeps."""
+        now, new = self.replaces, self.rule
+        return new is not None and (
+            (now.min is None or new.min is None or new.min <= now.min)
+            and (now.max is None or new.max is None or new.max >= now.max)
+        )
 
 
 def propose(documents: pa.Table, rules: QualityRules, tail: float) -> list[Proposal]:
@@ -126,11 +136,27 @@ def _examples(draft: Bound, rule: Bound) -> tuple[tuple[str, ...], tuple[str, ..
     return tuple(sorted(keep, key=len)[:2]), tuple(sorted(drop, key=len)[:2])
 
 
+def left_alone(proposals: Sequence[Proposal]) -> list[str]:
+    """Where nothing is proposed and why: a line for each type and reason, with the names of the bounds unless it is all."""
+    reasons: dict[tuple[str, int, str], list[str]] = {}
+    n_bounds: Counter[str] = Counter()
+    for proposal in proposals:
+        n_bounds[proposal.doc_type] += 1
+        if proposal.rule is None:
+            reasons.setdefault((proposal.doc_type, proposal.n, proposal.problem), []).append(proposal.replaces.id)
+    return [
+        f"{doc_type} ({n:,} documents): {'no bound' if len(ids) == n_bounds[doc_type] else ', '.join(ids)}: {problem}"
+        for (doc_type, n, problem), ids in reasons.items()
+    ]
+
+
 def overlay(proposals: Sequence[Proposal], run: str, seed: int, tail: float) -> str:
-    """The proposals as a rule file, with what they rest on in every rule."""
+    """The proposals as a rule file, with what they rest on in every rule, and why other bounds are left alone."""
     lines = [
         f"# Bounds proposed by `lexmill calibrate` from run {run}, seed {seed}: {tail:g} of a type lie beyond each.",
-        "# Read what they hit (`lexmill rules try`) before a `tag` becomes a `drop`.",
+        "# A narrower bound than today's tags: read what it hits (`lexmill rules try`) before a `tag` becomes a `drop`.",
+        "# A wider one keeps more, and bad documents with them: take it only where good ones lie between the two.",
+        *(f"# Left alone: {line}" for line in left_alone(proposals)),
         "",
     ]
     for proposal in proposals:
@@ -143,6 +169,10 @@ def overlay(proposals: Sequence[Proposal], run: str, seed: int, tail: float) -> 
             for side, value in (("min", proposal.replaces.min), ("max", proposal.replaces.max))
             if value is not None
         )
+        evidence = (
+            f"{proposal.hits} of {proposal.n:,} documents lie beyond; {quantiles}; "
+            f"{'wider' if proposal.is_wider else 'narrower'} than {before}"
+        )
         lines += [
             "[[bound]]",
             f"id = {_toml(rule.id)}",
@@ -152,7 +182,7 @@ def overlay(proposals: Sequence[Proposal], run: str, seed: int, tail: float) -> 
             *(f"{side} = {value:g}" for side, value in (("min", rule.min), ("max", rule.max)) if value is not None),
             f"action = {_toml(rule.action)}",
             *([f"false_drop_rate = {rule.false_drop_rate:g}"] if rule.false_drop_rate is not None else []),
-            f"evidence = {_toml(f'{proposal.hits} of {proposal.n:,} documents lie beyond; {quantiles}; {before} before')}",
+            f"evidence = {_toml(evidence)}",
             f"keep = [{', '.join(map(_toml, rule.keep))}]",
             f"drop = [{', '.join(map(_toml, rule.drop))}]",
             "",
