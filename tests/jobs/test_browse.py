@@ -146,8 +146,8 @@ def contents(root: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def crawl(reader: Reader) -> dict[str, str]:
-    """Every page that a link leads to, from the first, by path."""
+def crawl(reader: Reader, is_wanted: Callable[[str], bool] = lambda _: True) -> dict[str, str]:
+    """Every wanted page that a link leads to, from the first, by path."""
     found: dict[str, str] = {}
     waiting = [""]
     while waiting:
@@ -155,7 +155,7 @@ def crawl(reader: Reader) -> dict[str, str]:
             assert page.code == 200, path
             found[path] = page.body
         links = {html.unescape(link) for body in found.values() for link in re.findall(rf'href="/{TOKEN}/([^"#]*)', body)}
-        waiting = sorted(links - set(found))
+        waiting = sorted(link for link in links - set(found) if is_wanted(link))
     return found
 
 
@@ -303,7 +303,7 @@ def test_what_cannot_be_masked_is_not_shown(make_reader: MakeReader, monkeypatch
     monkeypatch.setattr("lexmill.core.deid.shown.mask_document", fails)
     doc_id = ids(job, "filter")[0]
     raw, masked = reader.page(f"doc/{doc_id}?stage=ingest"), reader.page(f"doc/{doc_id}")
-    assert "cannot be masked (deid.failed)" in raw
+    assert "（cannot be masked）：deid.failed" in raw
     assert not any(name in raw + masked for name in NAMES)
     assert "<article" in masked
 

@@ -21,6 +21,7 @@ from tornado.web import Application, HTTPError, RequestHandler
 from lexmill.errors import ConfigError, InputError, LexmillError
 from lexmill.report import browse
 from lexmill.report.browse import Desk, Wanted
+from lexmill.schema import STAGES
 from lexmill.store.views import ViewLog
 
 ADDRESS = "127.0.0.1"
@@ -97,8 +98,10 @@ class _Page(RequestHandler):
             return False
         if self.site.log is None:
             raise HTTPError(403, reason="Originals are not served")
+        stage = self.get_query_argument("stage", "")
+        view = self.request.path.split("/", 2)[2] + (f"?stage={stage}" if stage in STAGES else "")
         for doc_id in doc_ids:
-            self.site.log.add(doc_id, self.request.path.split("/", 2)[2])
+            self.site.log.add(doc_id, view)
         return True
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
