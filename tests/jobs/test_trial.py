@@ -66,7 +66,7 @@ def test_calibration_writes_an_overlay_that_loads_once(
     monkeypatch.setattr("lexmill.core.quality.calibrate.MIN_DOCUMENTS", 50)
     proposals = trial.calibrate(job.config, tmp_path / "mine", 1000, 0, 0.05)
     proposed = {one.rule.id for one in proposals if one.rule}
-    assert "quality.qa.short" in proposed
+    assert "quality.qa.short_calibrated" in proposed
     loaded = rules.load((tmp_path / "mine",)).quality
     assert proposed <= {rule.id for rule in loaded.bound}
     assert PHONE not in (tmp_path / "mine" / "quality" / "calibrated.toml").read_text(encoding="utf-8")

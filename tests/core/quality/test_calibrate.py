@@ -35,6 +35,7 @@ def test_a_narrower_bound_tags_because_nobody_read_what_it_hits() -> None:
     (found,) = propose(corpus("qa", 1000, 20), rules, TAIL)
     assert found.rule is not None
     assert (found.rule.action, found.rule.false_drop_rate, found.rule.min, found.is_wider) == ("tag", None, 29.0, False)
+    assert found.rule.id == "quality.qa.short_calibrated", "the rule that drops stays"
 
 
 def test_a_rule_for_several_types_gets_a_rule_of_its_own_for_each() -> None:

@@ -68,9 +68,9 @@ class Proposal(NamedTuple):
 def propose(documents: pa.Table, rules: QualityRules, tail: float) -> list[Proposal]:
     """For every bound of ``rules`` and every type it is for, the bound that at most ``tail`` of the type's documents lie beyond.
 
-    A rule for one type keeps its id; one for several gets a rule of its own for each type, which tags beside it. A bound that is
-    wider than today's keeps its action, with the share it hits as its false-drop rate (every document counted as good, so it is
-    an upper limit); a narrower one tags, since what it would remove has been read by nobody.
+    A bound that is wider than today's takes its place with its action, and the share it hits as its false-drop rate (every
+    document counted as good, so it is an upper limit). A narrower one tags, since what it would remove has been read by nobody:
+    beside a rule that removes, which stays, it is a rule of its own, as is every bound for one type of a rule for several.
     """
     metrics = measure(documents["text"])
     doc_types = np.array(documents["doc_type"].to_pylist(), dtype=object)
@@ -101,7 +101,8 @@ def _proposal(doc_type: str, rule: Bound, values: NDArray[np.float64], tail: flo
         return found._replace(problem="no text is beyond it" if keep else "no sound text is within it", hits=hits)
     one_type = rule.doc_types == (doc_type,)
     removes = rule.action != "tag" and wider and one_type and hits / len(values) <= FALSE_DROP_LIMIT
-    name = rule.id if one_type else f"quality.{doc_type}.{rule.id.rpartition('.')[2]}_calibrated"
+    replaces = one_type and (wider or rule.action == "tag")
+    name = rule.id if replaces else f"quality.{doc_type}.{rule.id.rpartition('.')[2]}_calibrated"
     return found._replace(
         hits=hits,
         rule=draft.model_copy(
