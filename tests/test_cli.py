@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,28 @@ def test_version_and_help(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     for command in ("run", "status", "trace", "sources", "extract", "segment", "benchmark-index", "decode", "tokens", "mask"):
         assert lexmill(monkeypatch, command, "--help") == 0
         assert "Example:" in capsys.readouterr().out
+
+
+def complete(shell: str, line: str) -> str:
+    """What the shell is offered for the last word of ``line``."""
+    asked = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_TYPER_COMPLETE_ARGS": line}
+    code = "from lexmill import cli; cli.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.argv = ['lexmill']; {code}"],
+        env={**os.environ, **asked, "_LEXMILL_COMPLETE": f"complete_{shell}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_shells_complete_commands_and_options(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert complete("bash", "lexmill bro").split() == ["browse"]
+    assert complete("bash", "lexmill browse --show").split() == ["--show-originals"]
+    assert '"decide"' in complete("zsh", "lexmill review ")
+    assert lexmill(monkeypatch, "--show-completion", "bash") == 0
+    assert "complete -o default -F" in capsys.readouterr().out
 
 
 def test_a_wrong_command_is_a_usage_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

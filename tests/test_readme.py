@@ -27,6 +27,20 @@ def test_every_command_is_in_the_table() -> None:
     assert named == commands_of(app)
 
 
+def helps_of(group: typer.Typer) -> dict[str, str]:
+    """What each command says of itself."""
+    found = {str(command.name): command.callback.__doc__ or "" for command in group.registered_commands if command.callback}
+    for child in group.registered_groups:
+        found |= {f"{child.name} {name}": text for name, text in helps_of(child.typer_instance or typer.Typer()).items()}
+    return found
+
+
+def test_every_command_has_an_example_of_itself() -> None:
+    helps = helps_of(app)
+    assert set(helps) == commands_of(app)
+    assert [name for name, text in helps.items() if f"Example: lexmill {name}" not in text] == []
+
+
 def test_every_exit_code_is_told() -> None:
     codes = {value for name, value in vars(errors).items() if name.startswith("EXIT_")}
     told = {int(code) for code in re.findall(r"(?:Exit codes: |· |\n)(\d+) [a-z]", README)}

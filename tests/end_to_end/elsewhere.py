@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,11 +72,11 @@ class Elsewhere:
         """The processes that run tasks."""
         found = []
         for nanny in self.nannies:
-            try:
-                children = psutil.Process(nanny.pid).children()
-            except psutil.NoSuchProcess:
-                continue
-            found += [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
+            with suppress(psutil.NoSuchProcess):
+                for child in psutil.Process(nanny.pid).children():
+                    with suppress(psutil.NoSuchProcess):  # a zombie, too
+                        if "resource_tracker" not in " ".join(child.cmdline()):
+                            found.append(child)
         return found
 
     def stop(self) -> None:

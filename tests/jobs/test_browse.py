@@ -146,8 +146,8 @@ def contents(root: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def crawl(reader: Reader) -> dict[str, str]:
-    """Every page that a link leads to, from the first, by path."""
+def crawl(reader: Reader, is_wanted: Callable[[str], bool] = lambda _: True) -> dict[str, str]:
+    """Every wanted page that a link leads to, from the first, by path."""
     found: dict[str, str] = {}
     waiting = [""]
     while waiting:
@@ -155,7 +155,7 @@ def crawl(reader: Reader) -> dict[str, str]:
             assert page.code == 200, path
             found[path] = page.body
         links = {html.unescape(link) for body in found.values() for link in re.findall(rf'href="/{TOKEN}/([^"#]*)', body)}
-        waiting = sorted(links - set(found))
+        waiting = sorted(link for link in links - set(found) if is_wanted(link))
     return found
 
 
@@ -303,7 +303,7 @@ def test_what_cannot_be_masked_is_not_shown(make_reader: MakeReader, monkeypatch
     monkeypatch.setattr("lexmill.core.deid.shown.mask_document", fails)
     doc_id = ids(job, "filter")[0]
     raw, masked = reader.page(f"doc/{doc_id}?stage=ingest"), reader.page(f"doc/{doc_id}")
-    assert "cannot be masked (deid.failed)" in raw
+    assert "（cannot be masked）：deid.failed" in raw
     assert not any(name in raw + masked for name in NAMES)
     assert "<article" in masked
 
@@ -352,3 +352,12 @@ def test_only_loopback_and_a_free_port(make_reader: MakeReader) -> None:
 
     with pytest.raises(Announced):
         server.serve(reader.desk, 0, None, announce)
+
+
+def test_an_item_of_a_benchmark_is_no_document_to_compare_with(make_reader: MakeReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, reader = make_reader()
+    step = {"stage": "decontaminate", "action": "drop", "rule": "x", "twin": "bench.jsonl#1", "value": 1.0, "n_chars": 1}
+    monkeypatch.setattr(browse, "trace", lambda *_: [step])
+    body = reader.page(f"doc/{ids(job, 'filter')[0]}")
+    assert "<code>bench.jsonl#1</code>" in body
+    assert "/twin/" not in body

@@ -31,6 +31,8 @@ def test_a_dry_run_counts_all_and_shows_masked_examples_only(make_job: MakeJob) 
     assert hits["quality.any.character_loop"] == 1
     assert hits["quality.qa.placeholder_citation"] == 1
     assert found["leaving"]["q/qa"]["docs"] == 2
+    assert "quality.qa.short" in found["silent"]
+    assert not set(found["silent"]) & {rule["rule"] for rule in found["rules"]}
     assert PHONE not in json.dumps(found, ensure_ascii=False)
     page = report.page(found)
     assert "quality.qa.placeholder_citation" in page
@@ -58,11 +60,13 @@ def test_a_run_without_masks_is_not_shown(make_job: MakeJob) -> None:
 def test_calibration_writes_an_overlay_that_loads_once(
     make_job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lexmill.core.quality.calibrate.MIN_DOCUMENTS", 50)
     job = deidentified(make_job)
+    assert not any(one.rule for one in trial.calibrate(job.config, tmp_path / "mine", 1000, 0, 0.05))
+    assert not (tmp_path / "mine").exists()
+    monkeypatch.setattr("lexmill.core.quality.calibrate.MIN_DOCUMENTS", 50)
     proposals = trial.calibrate(job.config, tmp_path / "mine", 1000, 0, 0.05)
     proposed = {one.rule.id for one in proposals if one.rule}
-    assert "quality.qa.short" in proposed
+    assert "quality.qa.short_calibrated" in proposed
     loaded = rules.load((tmp_path / "mine",)).quality
     assert proposed <= {rule.id for rule in loaded.bound}
     assert PHONE not in (tmp_path / "mine" / "quality" / "calibrated.toml").read_text(encoding="utf-8")

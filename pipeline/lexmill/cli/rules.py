@@ -72,22 +72,32 @@ def calibrate_command(
 
     Example: lexmill calibrate data-samples/demo.toml --out my-rules
     """
+    from lexmill.core.quality.calibrate import left_alone
     from lexmill.jobs import trial
 
+    found = trial.calibrate(configuration.load(config, tuple(settings or ())), target.absolute(), sample, seed, tail)
     table = Table(title="Proposed bounds")
-    for column in ("type", "rule", "metric", "before", "proposed", "does", "beyond", "of"):
+    for column in ("type", "rule", "metric", "before", "proposed", "is", "does", "beyond", "of"):
         table.add_column(column, justify="right" if column in ("beyond", "of") else "left")
-    for proposal in trial.calibrate(configuration.load(config, tuple(settings or ())), target.absolute(), sample, seed, tail):
+    for proposal in found:
         before, rule = proposal.replaces, proposal.rule
-        table.add_row(
-            proposal.doc_type,
-            rule.id if rule else before.id,
-            before.metric,
-            before.interval,
-            rule.interval if rule else f"– ({proposal.problem})",
-            rule.action if rule else "",
-            f"{proposal.hits:,}" if rule else "",
-            f"{proposal.n:,}",
-        )
-    out().print(table)
-    typer.echo(f"written: {target}/quality/calibrated.toml; read it, then name the folder in `rules` of the run file")
+        if rule is not None:
+            table.add_row(
+                proposal.doc_type,
+                rule.id,
+                before.metric,
+                before.interval,
+                rule.interval,
+                "wider" if proposal.is_wider else "narrower",
+                rule.action,
+                f"{proposal.hits:,}",
+                f"{proposal.n:,}",
+            )
+    if table.row_count:
+        out().print(table)
+    for line in left_alone(found):
+        typer.echo(f"left alone: {line}")
+    if table.row_count:
+        typer.echo(f"written: {target}/quality/calibrated.toml; read it, then name the folder in `rules` of the run file")
+    else:
+        typer.echo("nothing to propose, nothing written")

@@ -33,6 +33,7 @@ def dry_run(config: Config, size: int, seed: int) -> dict[str, Any]:
 def calibrate(config: Config, out: Path, size: int, seed: int, tail: float) -> list[Proposal]:
     """Propose bounds that ``tail`` of each type's documents lie beyond, and write the overlay ``out``/quality/calibrated.toml.
 
+    Nothing is written where no bound is proposed: the proposals say why.
     Raises ConfigError where ``out`` holds that file already, RuleError where what was written does not prove itself (a bug).
     """
     target = out / "quality" / "calibrated.toml"
@@ -41,6 +42,8 @@ def calibrate(config: Config, out: Path, size: int, seed: int, tail: float) -> l
     drawn = sample.draw(_workspace(config), size, seed)
     book = rules.load(config.rule_folders).quality
     proposals = propose(drawn.documents, book, tail)
+    if not any(proposal.rule for proposal in proposals):
+        return proposals
     files.make_folder(target.parent, 0o755)
     files.write_bytes(target, overlay(proposals, config.run, seed, tail).encode(), 0o644)
     try:

@@ -217,7 +217,7 @@ def _read(desk: Desk, stage: str, entry: Mapping[str, Any], columns: Sequence[st
     try:
         return desk.workspace.stage(stage).read(entry, schema, columns)
     except FileNotFoundError:
-        raise InputError(f"the text of stage {stage} is no longer in the workspace (see [nightly] and `lexmill purge`)") from None
+        raise InputError(f"{stage} 的文本已按保留期删除（no longer in the workspace；lexmill purge）") from None
 
 
 def _row(desk: Desk, manifests: Mapping[str, Mapping[str, Any]], stage: str, doc_id: str) -> dict[str, Any] | None:
@@ -241,14 +241,14 @@ def text_at(desk: Desk, doc_id: str, stage: str, original: bool) -> Text:
     except InputError as error:
         return Text(str(error), {}, ())
     if row is None:
-        return Text(f"not in the text of stage {stage}", {}, ())
+        return Text(f"这一步之后没有它（not in the text of stage {stage}）", {}, ())
     if not _is_masked(manifests, stage):
         if original:
             return Text("", row, masks_of(row, desk.detector))
         try:
             return Text("", *mask_for_people(row, desk.detector))
         except DocumentError as error:
-            return Text(f"cannot be masked ({error.rule}): raw text is shown with --show-originals only", {}, ())
+            return Text(f"无法遮盖（cannot be masked）：{error.rule}；原文只在 --show-originals 下显示", {}, ())
     try:
         raw = _row(desk, manifests, "decontaminate", doc_id)
     except InputError:
@@ -320,7 +320,7 @@ def document(desk: Desk, doc_id: str, stage: str, original: bool) -> dict[str, A
     if stage and stage not in reached:
         raise InputError("this document is not in the text of that stage; its way says where it left")
     here = stage or next(reversed(reached), "")
-    text = text_at(desk, doc_id, here, original) if here else Text("left before it had a text", {}, ())
+    text = text_at(desk, doc_id, here, original) if here else Text("没有成为文本就离开了（left before it had a text）", {}, ())
     before = reached[reached.index(here) - 1] if here in reached[1:] else ""
     row = text.row
     whole = str(row.get("text", ""))
@@ -407,5 +407,5 @@ def twins(desk: Desk, doc_id: str, twin: str, original: bool) -> dict[str, Any]:
 
 def _side(desk: Desk, doc_id: str, original: bool) -> Text:
     if not parts_of(desk.workspace, doc_id):
-        return Text("is of an earlier run, whose text is not shown here; `lexmill pairs` shows it", {}, ())
+        return Text("属于以前的一次运行（an earlier run），这里不显示；lexmill pairs 可以", {}, ())
     return text_at(desk, doc_id, "ingest", original)

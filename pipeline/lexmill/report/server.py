@@ -6,6 +6,7 @@ another site reaches it by a name that it lets point here (DNS rebinding). Pages
 
 import asyncio
 import hmac
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from tornado.web import Application, HTTPError, RequestHandler
 from lexmill.errors import ConfigError, InputError, LexmillError
 from lexmill.report import browse
 from lexmill.report.browse import Desk, Wanted
+from lexmill.schema import STAGES
 from lexmill.store.views import ViewLog
 
 ADDRESS = "127.0.0.1"
@@ -62,6 +64,8 @@ def _environment() -> jinja2.Environment:
         "n": lambda number: f"{number:,}",
         "query": lambda values: urlencode({k: v for k, v in values.items() if v}),
     }
+    # What decontaminate calls a twin is an item of a benchmark.
+    environment.tests["doc_id"] = lambda value: re.fullmatch(_DOC, str(value)) is not None
     return environment
 
 
@@ -97,8 +101,10 @@ class _Page(RequestHandler):
             return False
         if self.site.log is None:
             raise HTTPError(403, reason="Originals are not served")
+        stage = self.get_query_argument("stage", "")
+        view = self.request.path.split("/", 2)[2] + (f"?stage={stage}" if stage in STAGES else "")
         for doc_id in doc_ids:
-            self.site.log.add(doc_id, self.request.path.split("/", 2)[2])
+            self.site.log.add(doc_id, view)
         return True
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:

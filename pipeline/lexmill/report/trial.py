@@ -46,6 +46,8 @@ td.n { text-align: right; font-variant-numeric: tabular-nums } details { margin:
 <blockquote>{{ example.text }}</blockquote>
 {%- endfor %}</details>
 {% endfor %}
+<h2>没有命中任何文件的规则</h2>
+<p>{% for name in found.silent %}<code>{{ name }}</code>{{ "、" if not loop.last }}{% else %}没有{% endfor %}。</p>
 <h2>规则的重叠</h2>
 <table><tr><th>规则<th>规则<th>同时命中（件）<th>占前者<th>占后者</tr>
 {%- for pair in found.overlap %}
@@ -72,6 +74,7 @@ def show(found: Mapping[str, Any], console: Console, n_examples: int) -> None:
     for table in (_leaving(found), _hits(found), _overlap(found)):
         if table.row_count:
             console.print(table)
+    console.print(f"rules that hit nothing: {', '.join(found['silent']) or 'none'}", highlight=False)
     for rule in found["rules"]:
         for example in rule["examples"][:n_examples]:
             group = f"{example['source']}/{example['doc_type']}"

@@ -40,7 +40,6 @@ FAN: Final = 8
 # Rows that one step of a merge holds: 100 MB with their sort.
 _MERGED_AT_ONCE: Final = 2_000_000
 _ROW_GROUP: Final = 1 << 16
-_GREATEST: Final = (1 << 64) - 1
 
 ENTRY = pa.schema([("hash", pa.uint64()), ("key", pa.uint64()), ("ordinal", pa.int64())])
 # ``family``: the ordinal of the first of its template family.
@@ -82,18 +81,9 @@ class Entries:
         """The same entries by ordinal."""
         return self.where(np.argsort(self.ordinals, kind="stable"))
 
-    def where(self, rows: Array | slice) -> "Entries":
-        """Some of the entries: a mask, row numbers, or a slice."""
+    def where(self, rows: Array) -> "Entries":
+        """Some of the entries: a mask, or row numbers."""
         return Entries(self.hashes[rows], self.keys[rows], self.ordinals[rows])
-
-    def between(self, low: int, high: int) -> "Entries":
-        """Those with hashes from ``low`` up to ``high``, of entries that are sorted; a view."""
-        ends = [self.hashes.size if end > _GREATEST else int(np.searchsorted(self.hashes, np.uint64(end))) for end in (low, high)]
-        return self.where(slice(*ends))
-
-    def copy(self) -> "Entries":
-        """The same entries, holding on to nothing else."""
-        return Entries(self.hashes.copy(), self.keys.copy(), self.ordinals.copy())
 
     def before(self, limit: int) -> "Entries":
         """The same entries with ordinals less by ``limit``."""

@@ -106,7 +106,18 @@ def test_what_is_asked_and_the_key_of_an_item_are_identities(rules: DedupRules) 
         },
         {"doc_id": "e", "doc_type": "exam", "text": item, "meta": {"answer": "B"}, "segments": []},
         {"doc_id": "f", "doc_type": "exam", "text": item, "meta": {}, "segments": []},
+        {
+            "doc_id": "l",
+            "doc_type": "qa",
+            "text": asked * 20 + answered,
+            "meta": {},
+            "segments": [
+                {"kind": "问", "start": 0, "end": 20 * len(asked)},
+                {"kind": "答", "start": 20 * len(asked) + 1, "end": 20 * len(asked) + len(answered)},
+            ],
+        },
+        {"doc_id": "s", "doc_type": "qa", "text": asked, "meta": {}, "segments": [{"kind": "问", "start": 0, "end": len(asked)}]},
         {"doc_id": "r", "doc_type": "qa", "text": answered, "meta": {}, "segments": None},
     ]
     rows = describe(pa.Table.from_pylist(raw, schema=DOCUMENT_RAW), rules)
-    assert rows["title"].to_pylist() == ["专利权能设立质权吗", "B", None, ""]
+    assert rows["title"].to_pylist() == ["专利权能设立质权吗", "B", None, "", "", ""]

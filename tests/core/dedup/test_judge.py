@@ -104,7 +104,11 @@ FORM = prose(1)
 
 def asked(doc_id: str, question: str) -> Doc:
     """A question that is answered by one article for all."""
-    return Doc(doc_id, f"{question}\n{FORM}", doc_type="qa", segments=[{"kind": "问", "start": 0, "end": len(question)}])
+    text = f"{question}\n{FORM}"
+    segments = [("问", 0, len(question)), ("答", len(question) + 1, len(text))]
+    return Doc(
+        doc_id, text, doc_type="qa", segments=[dict(zip(("kind", "start", "end"), each, strict=True)) for each in segments]
+    )
 
 
 CASES: list[tuple[str, list[Doc], dict[str, tuple[str, str]]]] = [

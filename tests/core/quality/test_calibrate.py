@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lexmill.core.quality.calibrate import MIN_DOCUMENTS, overlay, propose
+from lexmill.core.quality.calibrate import MIN_DOCUMENTS, left_alone, overlay, propose
 from lexmill.core.quality.metrics import measure
 from lexmill.core.quality.rules import QualityRules
 from tests.core.quality.conftest import documents
@@ -27,14 +27,15 @@ def test_a_wider_bound_keeps_its_action_with_what_it_hits() -> None:
     (found,) = propose(corpus("qa", 1000, 20), rules, TAIL)
     assert found.rule is not None
     assert (found.rule.id, found.rule.action, found.rule.min) == ("quality.test.short", "drop", 29.0)
-    assert (found.n, found.hits, found.rule.false_drop_rate) == (1000, 9, 0.009)
+    assert (found.n, found.hits, found.rule.false_drop_rate, found.is_wider) == (1000, 9, 0.009, True)
 
 
 def test_a_narrower_bound_tags_because_nobody_read_what_it_hits() -> None:
     rules = QualityRules.model_validate({"bound": [{**bound("short", "drop", minimum=5), "doc_types": ["qa"]}]})
     (found,) = propose(corpus("qa", 1000, 20), rules, TAIL)
     assert found.rule is not None
-    assert (found.rule.action, found.rule.false_drop_rate, found.rule.min) == ("tag", None, 29.0)
+    assert (found.rule.action, found.rule.false_drop_rate, found.rule.min, found.is_wider) == ("tag", None, 29.0, False)
+    assert found.rule.id == "quality.qa.short_calibrated", "the rule that drops stays"
 
 
 def test_a_rule_for_several_types_gets_a_rule_of_its_own_for_each() -> None:
@@ -50,6 +51,9 @@ def test_few_documents_give_no_bound() -> None:
     rules = QualityRules.model_validate({"bound": [bound("short", "drop")]})
     (found,) = propose(corpus("qa", MIN_DOCUMENTS - 1, 20), rules, TAIL)
     assert (found.rule, found.problem) == (None, f"fewer than {MIN_DOCUMENTS} documents")
+    reason = f"qa ({MIN_DOCUMENTS - 1} documents): no bound: fewer than {MIN_DOCUMENTS} documents"
+    assert left_alone([found]) == [reason]
+    assert f"# Left alone: {reason}" in overlay([found], "main", 0, TAIL)
 
 
 @pytest.mark.parametrize("tail", [0.0, 0.001, 0.1])

@@ -28,7 +28,8 @@ _ITEM_NUMBER = re.compile(
 )
 _OPTION = re.compile(r"(?:\A|(?<=\s))[（(]?\s?[A-HＡ-Ｈ]\s?[.．、:：,，)）]")
 _ASKED = re.compile(r"^\s*(?:问题?|提问|[Qq])\s*[0-9０-９]{0,3}\s*[:：]", re.MULTILINE)
-_QUESTION: Final = 400
+# A longer question weighs enough in the Jaccard index of the whole.
+_QUESTION: Final = 100
 _NOT_WORDS = re.compile(r"[\W_]+")
 _FIRST_ARTICLE = re.compile(r"^[ \t#*\u3000]*第\s*(?:一|1)\s*[条條]", re.MULTILINE)
 PREAMBLE: Final = 3000
@@ -69,13 +70,17 @@ def fold_title(title: str) -> str:
 
 
 def fold_question(question: str) -> str:
-    """A question by its words alone, without what announces it (问：), at most ``_QUESTION`` characters."""
-    return _words(_ASKED.sub("", question))[:_QUESTION]
+    """A question by its words alone, without what announces it (问：); ``NO_TITLE`` of more than ``_QUESTION`` characters."""
+    words = _words(_ASKED.sub("", question))
+    return words if len(words) <= _QUESTION else NO_TITLE
 
 
 def question(text: str, segments: Iterable[Mapping[str, Any]] | None) -> str:
-    """All that is asked in a document of question and answer, folded; empty where its segments name no question."""
-    return fold_question("\n".join(text[each["start"] : each["end"]] for each in segments or () if each["kind"] == "问"))
+    """All that is asked in a document of question and answer, folded; ``NO_TITLE`` where its segments name none, or no answer."""
+    found = {
+        kind: [text[each["start"] : each["end"]] for each in segments or () if each["kind"] == kind] for kind in ("问", "答")
+    }
+    return fold_question("\n".join(found["问"])) if found["答"] else NO_TITLE
 
 
 def trial(level: str | None) -> int:

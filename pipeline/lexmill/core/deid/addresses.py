@@ -67,6 +67,11 @@ def _without_dates(text: str, span: Span) -> Iterator[Span]:
         start = high
 
 
+def is_home(name: str, margin: float) -> bool:
+    """Whether what the model takes for an address by ``margin`` nats is one where people live, without any rule."""
+    return margin > _SURE and _HOME.search(name) is not None
+
+
 class AddressScanner:
     """Finds addresses by the words before them (``address`` rules) and by streets with numbers."""
 

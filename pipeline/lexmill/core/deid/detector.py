@@ -7,6 +7,7 @@ from typing import Any
 
 from presidio_analyzer import EntityRecognizer
 
+from lexmill.core.deid.addresses import is_home
 from lexmill.core.deid.article4 import SensitiveScanner
 from lexmill.core.deid.organisations import OrganisationScanner
 from lexmill.core.deid.persons import LEAST_MARGIN, Introduced
@@ -166,7 +167,11 @@ class Detector:
                 margin > LEAST_MARGIN
                 and _MASKED.isdisjoint(near[start : end + 1])
                 and _CUT not in near[max(0, start - 4) : end + 4]
-                and (label == "PERSON" or self._organisations.is_trade_name(name) or (label == "ADDRESS" and _DIGIT.search(name)))
+                and (
+                    label == "PERSON"
+                    or self._organisations.is_trade_name(name)
+                    or (label == "ADDRESS" and (_DIGIT.search(name) or is_home(name, margin)))
+                )
             ):
                 return True
         return False

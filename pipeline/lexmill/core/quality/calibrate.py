@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -54,13 +55,22 @@ class Proposal(NamedTuple):
     quantiles: tuple[float, ...]
     problem: str
 
+    @property
+    def is_wider(self) -> bool:
+        """Whether the proposed bound keeps all that today's keeps."""
+        now, new = self.replaces, self.rule
+        return new is not None and (
+            (now.min is None or new.min is None or new.min <= now.min)
+            and (now.max is None or new.max is None or new.max >= now.max)
+        )
+
 
 def propose(documents: pa.Table, rules: QualityRules, tail: float) -> list[Proposal]:
     """For every bound of ``rules`` and every type it is for, the bound that at most ``tail`` of the type's documents lie beyond.
 
-    A rule for one type keeps its id; one for several gets a rule of its own for each type, which tags beside it. A bound that is
-    wider than today's keeps its action, with the share it hits as its false-drop rate (every document counted as good, so it is
-    an upper limit); a narrower one tags, since what it would remove has been read by nobody.
+    A bound that is wider than today's takes its place with its action, and the share it hits as its false-drop rate (every
+    document counted as good, so it is an upper limit). A narrower one tags, since what it would remove has been read by nobody:
+    beside a rule that removes, which stays, it is a rule of its own, as is every bound for one type of a rule for several.
     """
     metrics = measure(documents["text"])
     doc_types = np.array(documents["doc_type"].to_pylist(), dtype=object)
@@ -91,7 +101,8 @@ def _proposal(doc_type: str, rule: Bound, values: NDArray[np.float64], tail: flo
         return found._replace(problem="no text is beyond it" if keep else "no sound text is within it", hits=hits)
     one_type = rule.doc_types == (doc_type,)
     removes = rule.action != "tag" and wider and one_type and hits / len(values) <= FALSE_DROP_LIMIT
-    name = rule.id if one_type else f"quality.{doc_type}.{rule.id.rpartition('.')[2]}_calibrated"
+    replaces = one_type and (wider or rule.action == "tag")
+    name = rule.id if replaces else f"quality.{doc_type}.{rule.id.rpartition('.')[2]}_calibrated"
     return found._replace(
         hits=hits,
         rule=draft.model_copy(
@@ -126,11 +137,27 @@ def _examples(draft: Bound, rule: Bound) -> tuple[tuple[str, ...], tuple[str, ..
     return tuple(sorted(keep, key=len)[:2]), tuple(sorted(drop, key=len)[:2])
 
 
+def left_alone(proposals: Sequence[Proposal]) -> list[str]:
+    """Where nothing is proposed and why: a line for each type and reason, with the names of the bounds unless it is all."""
+    reasons: dict[tuple[str, int, str], list[str]] = {}
+    n_bounds: Counter[str] = Counter()
+    for proposal in proposals:
+        n_bounds[proposal.doc_type] += 1
+        if proposal.rule is None:
+            reasons.setdefault((proposal.doc_type, proposal.n, proposal.problem), []).append(proposal.replaces.id)
+    return [
+        f"{doc_type} ({n:,} documents): {'no bound' if len(ids) == n_bounds[doc_type] else ', '.join(ids)}: {problem}"
+        for (doc_type, n, problem), ids in reasons.items()
+    ]
+
+
 def overlay(proposals: Sequence[Proposal], run: str, seed: int, tail: float) -> str:
-    """The proposals as a rule file, with what they rest on in every rule."""
+    """The proposals as a rule file, with what they rest on in every rule, and why other bounds are left alone."""
     lines = [
         f"# Bounds proposed by `lexmill calibrate` from run {run}, seed {seed}: {tail:g} of a type lie beyond each.",
-        "# Read what they hit (`lexmill rules try`) before a `tag` becomes a `drop`.",
+        "# A narrower bound than today's tags: read what it hits (`lexmill rules try`) before a `tag` becomes a `drop`.",
+        "# A wider one keeps more, and bad documents with them: take it only where good ones lie between the two.",
+        *(f"# Left alone: {line}" for line in left_alone(proposals)),
         "",
     ]
     for proposal in proposals:
@@ -143,6 +170,10 @@ def overlay(proposals: Sequence[Proposal], run: str, seed: int, tail: float) -> 
             for side, value in (("min", proposal.replaces.min), ("max", proposal.replaces.max))
             if value is not None
         )
+        evidence = (
+            f"{proposal.hits} of {proposal.n:,} documents lie beyond; {quantiles}; "
+            f"{'wider' if proposal.is_wider else 'narrower'} than {before}"
+        )
         lines += [
             "[[bound]]",
             f"id = {_toml(rule.id)}",
@@ -152,7 +183,7 @@ def overlay(proposals: Sequence[Proposal], run: str, seed: int, tail: float) -> 
             *(f"{side} = {value:g}" for side, value in (("min", rule.min), ("max", rule.max)) if value is not None),
             f"action = {_toml(rule.action)}",
             *([f"false_drop_rate = {rule.false_drop_rate:g}"] if rule.false_drop_rate is not None else []),
-            f"evidence = {_toml(f'{proposal.hits} of {proposal.n:,} documents lie beyond; {quantiles}; {before} before')}",
+            f"evidence = {_toml(evidence)}",
             f"keep = [{', '.join(map(_toml, rule.keep))}]",
             f"drop = [{', '.join(map(_toml, rule.drop))}]",
             "",

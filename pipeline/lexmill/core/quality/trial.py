@@ -30,8 +30,9 @@ def try_rules(
 
     ``weights`` (float64[n]) say for how many documents each stands, ``tokens_a_byte`` how many tokens a byte of each type makes.
     Returns plain values: ``groups`` (documents, characters, tokens by source/type), ``rules`` (every rule that hits: what by
-    group, how many documents leave by no other rule, up to 20 excerpts), ``overlap`` (documents that two removing rules both hit)
-    and ``leaving`` (what would leave in all, by group). Numbers are estimates wherever a weight is above 1.
+    group, how many documents leave by no other rule, up to 20 excerpts), ``silent`` (the rules that hit nothing), ``overlap``
+    (documents that two removing rules both hit) and ``leaving`` (what would leave in all, by group). Numbers are estimates
+    wherever a weight is above 1.
     """
     verdicts, metrics, _ = judge(documents, rules, classifier, statutes)
     sources, doc_types = documents["source"].to_pylist(), documents["doc_type"].to_pylist()
@@ -67,6 +68,7 @@ def try_rules(
         "sampled": len(documents),
         "groups": _by_group(groups, units, np.ones(len(documents), np.bool_)),
         "rules": rows,
+        "silent": [verdict.rule.id for verdict in verdicts if not verdict.hits.any()],
         "overlap": _overlap(removing, weights),
         "leaving": _by_group(groups, units, leaves),
     }

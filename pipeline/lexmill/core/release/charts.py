@@ -41,7 +41,8 @@ def _config(height: int) -> dict[str, Any]:
         "margin": 6,
         # Labels are wider than pygal takes them for.
         "margin_left": 26,
-        "margin_right": 34,
+        "margin_right": 40,
+        "margin_bottom": 14,
         "disable_xml_declaration": True,
         "pretty_print": False,
         "truncate_label": 44,

@@ -48,19 +48,30 @@ def find_edges(
     low, high = range_bounds(number, ranges)
     repeated = read_repeated(ids)["ordinal"].to_numpy()
     parts = []
-    for first, path in zip(firsts, bands.parts(), strict=False):
+    for path in bands.parts():
         table = pq.ParquetFile(path).read_row_group(band, use_threads=False)
-        ordinals = np.add(table["row"].to_numpy(), first, dtype=np.int64)
-        entries = Entries(table["hash"].to_numpy(), table["key"].to_numpy(), ordinals).between(low, high).copy()
-        gone = np.isin(entries.ordinals, repeated) if repeated.size else np.empty(0, bool)
-        parts.append(entries.where(~gone) if gone.any() else entries)
+        columns = [table[name].to_numpy() for name in ("hash", "key", "row")]
+        if ranges > 1:
+            start = int(np.searchsorted(columns[0], np.uint64(low)))
+            end = columns[0].size if number == ranges - 1 else int(np.searchsorted(columns[0], np.uint64(high)))
+            columns = [column[start:end].copy() for column in columns]
+        parts.append(columns)
     # Ranges small enough for the processor's cache: what comes after takes no more time an entry, however many there are.
-    cuts = max(1, -(-sum(part.hashes.size for part in parts) // _ENTRIES_AT_ONCE))
+    cuts = -(-sum(hashes.size for hashes, *_ in parts) // _ENTRIES_AT_ONCE)
     limits = np.array([low + (high - low) * cut // cuts for cut in range(1, cuts)], np.uint64)
-    ends = [[0, *np.searchsorted(part.hashes, limits).tolist(), part.hashes.size] for part in parts]
+    ends = [[0, *np.searchsorted(hashes, limits).tolist(), hashes.size] for hashes, *_ in parts]
     found, hot = [np.empty((0, 3), np.int64)], 0
     for cut in range(cuts):
-        new = Entries.joined([part.where(slice(*at[cut : cut + 2])) for part, at in zip(parts, ends, strict=True)])
+        new = Entries.joined(
+            [
+                Entries(hashes[own], keys[own], np.add(rows[own], first, dtype=np.int64))
+                for first, (hashes, keys, rows), own in zip(
+                    firsts, parts, (slice(*at[cut : cut + 2]) for at in ends), strict=False
+                )
+            ]
+        )
+        if repeated.size:
+            new = new.where(~np.isin(new.ordinals, repeated))
         both = Entries.joined([_past_of(view, band, new), new]) if view.segments else new
         both = both.where(shared_buckets(both.hashes, both.keys, both.ordinals))
         found.append(star_edges(both.hashes, both.keys, both.ordinals))
