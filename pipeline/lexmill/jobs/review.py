@@ -293,9 +293,9 @@ def _plant(each: Chosen, texts: Mapping[tuple[str, str], dict[str, Any]], lot: s
     item = _item(each, texts, lot, seed)
     if item is None:
         return None
-    planted = plant(item["text"], each.doc_id, seed)
+    planted = plant(item["text"], item["spans"], each.doc_id, seed)
     name = _name(lot, seed, "planted", each.doc_id)
-    return {**item, "item": name, "text": planted.text, "spans": [], "planted": planted.defect, "core": False}
+    return {**item, "item": name, "text": planted.text, "spans": list(planted.spans), "planted": planted.defect, "core": False}
 
 
 def _spans(kept: Sequence[Mapping[str, Any]], lot: str, settings: Review) -> list[dict[str, Any]]:
@@ -307,14 +307,14 @@ def _spans(kept: Sequence[Mapping[str, Any]], lot: str, settings: Review) -> lis
         spans = item["spans"]
         span = spans[int(place(item["doc_id"], settings.seed, "which") * len(spans))]
         text, start, end = item["text"], span["start"], span["end"]
-        shown = f"{text[max(0, start - _CONTEXT) : start]}【{text[start:end]}】{text[end : end + _CONTEXT]}"
+        before = text[max(0, start - _CONTEXT) : start]
         items.append(
             {
                 **item,
                 "item": _name(lot, settings.seed, "span", item["doc_id"]),
                 "kind": _SPAN,
-                "text": shown,
-                "spans": [],
+                "text": f"{before}【{text[start:end]}】{text[end : end + _CONTEXT]}",
+                "spans": [{**span, "start": len(before) + 1, "end": len(before) + 1 + end - start}],
                 "stratum": span["entity"],
                 "rule": span["rule"],
                 "weight": item["weight"] * len(spans),

@@ -121,7 +121,7 @@ def test_label_studio_tasks_carry_what_was_masked() -> None:
     tasks = orjson.loads(labelstudio.tasks(ITEMS, "train-strict"))
     values = [result["value"] for task in tasks for result in task["predictions"][0]["result"]]
     assert [value["text"] for value in values] == ["张某1", "某某公司"]
-    assert (values[1]["start"], values[1]["end"]) == (2, 6)  # UTF-16: the first character takes two units
+    assert (values[1]["start"], values[1]["end"]) == (1, 5)  # code points: the first character is one of them
     assert "doc_id" not in str(tasks)
     interface = ElementTree.fromstring(labelstudio.interface(["PERSON", "ORGANISATION"]))
     named = {element.get("name") for element in interface.iter()}
@@ -139,14 +139,27 @@ def test_a_label_studio_export_is_read() -> None:
         {"from_name": "span", "value": {"start": 0, "end": 1, "labels": ["PERSON"]}},
         {"from_name": "verdict", "value": {"choices": [BAD]}},
         {"from_name": "defect", "value": {"choices": ["重复"]}},
-        {"from_name": "note", "value": {"text": ["见前"]}},
+        {"from_name": "note", "value": {"text": ["见前", "又见后"]}},
     ]
     assert labelstudio.read(export(good, bad, []), "乙") == [
         Verdict("i0", "乙", GOOD, "", ""),
-        Verdict("i1", "乙", BAD, "重复", "见前"),
+        Verdict("i1", "乙", BAD, "重复", "见前\n又见后"),
     ]
     with pytest.raises(InputError, match="task 1"):
         labelstudio.read(export(bad[1:2]), "乙")
+
+
+def test_what_the_reviewer_said_last_holds() -> None:
+    said = [
+        {"updated_at": f"2026-01-0{day}T00:00:00Z", "was_cancelled": skipped, "result": [verdict]}
+        for day, skipped, verdict in (
+            (2, False, {"from_name": "verdict", "value": {"choices": [GOOD]}}),
+            (1, False, {"from_name": "verdict", "value": {"choices": [BAD]}}),
+            (3, True, {"from_name": "verdict", "value": {"choices": [BAD]}}),
+        )
+    ]
+    exported = [{"data": {"item": "i0"}, "annotations": said}, {"data": {"item": "i1"}, "annotations": said[2:]}]
+    assert labelstudio.read(orjson.dumps(exported), "乙") == [Verdict("i0", "乙", GOOD, "", "")]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ def interface(entities: Sequence[str]) -> str:
         ElementTree.SubElement(labels, "Label", value=entity)
     ElementTree.SubElement(view, "Text", name="text", value="$text", granularity="symbol")
     _choices(view, "verdict", (GOOD, BAD), required="true")
-    _choices(view, "defect", DEFECTS, visibleWhen="choice-selected", whenTagName="verdict", whenChoiceValue=BAD)
+    # Asked, and required, only where the verdict is BAD.
+    shown = {"visibleWhen": "choice-selected", "whenTagName": "verdict", "whenChoiceValue": BAD}
+    _choices(view, "defect", DEFECTS, required="true", **shown)
     ElementTree.SubElement(view, "TextArea", name="note", toName="text", placeholder="备注")
     ElementTree.indent(view)
     return ElementTree.tostring(view, encoding="unicode")
@@ -46,10 +48,10 @@ def _task(item: Mapping[str, Any], model_version: str) -> dict[str, Any]:
             "from_name": "span",
             "to_name": "text",
             "type": "labels",
-            # The interface counts as JavaScript does, in UTF-16 code units.
+            # Offsets are in code points, as in Python: the interface counts so too, though it is JavaScript.
             "value": {
-                "start": _utf16(text, span["start"]),
-                "end": _utf16(text, span["end"]),
+                "start": span["start"],
+                "end": span["end"],
                 "text": text[span["start"] : span["end"]],
                 "labels": [span["entity"]],
             },
@@ -61,10 +63,6 @@ def _task(item: Mapping[str, Any], model_version: str) -> dict[str, Any]:
         "data": {**data, "doc_type": TYPES[item["doc_type"]]},
         "predictions": [{"model_version": model_version, "result": result}],
     }
-
-
-def _utf16(text: str, offset: int) -> int:
-    return offset if text.isascii() else len(text[:offset].encode("utf-16-le")) // 2
 
 
 def read(data: bytes, reviewer: str) -> list[Verdict]:
@@ -83,7 +81,8 @@ def read(data: bytes, reviewer: str) -> list[Verdict]:
         try:
             done = [annotation for annotation in task["annotations"] if not annotation.get("was_cancelled")]
             item = str(task["data"]["item"])
-            results = done[-1]["result"] if done else []
+            # A task may have several annotations, in the order of their making: what the reviewer said last holds.
+            results = sorted(done, key=lambda annotation: str(annotation.get("updated_at")))[-1]["result"] if done else []
         except (KeyError, TypeError, AttributeError):
             faults.append(f"task {number}: is none of `review export`")
             continue
@@ -106,5 +105,7 @@ def _value(results: Sequence[Mapping[str, Any]], name: str) -> str:
     for result in results:
         if result.get("from_name") == name:
             value = result["value"]
-            return str((value.get("choices") or value.get("text") or [""])[0])
+            # Each line entered in a note is a text of its own.
+            said = value.get("choices") or value.get("text") or ""
+            return said if isinstance(said, str) else "\n".join(str(line) for line in said)
     return ""
