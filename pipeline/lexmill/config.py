@@ -428,7 +428,7 @@ def _apply(data: dict[str, Any], setting: str) -> str | None:
         return f"--set {setting}: write key=value, such as --set tokenize.dp_width=8"
     try:
         parsed = tomllib.loads(f"v = {value}")["v"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         parsed = value  # a bare word is a string
     *parents, last = key.strip().split(".")
     at: Any = data
@@ -479,7 +479,7 @@ def load(path: Path, settings: tuple[str, ...] = ()) -> Config:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); give the path of a run file") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not UTF-8; save it as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets in brackets without end
         raise ConfigError(f"{path}: is not TOML: {error}") from None
     faults = [fault for fault in (_apply(data, setting) for setting in settings) if fault]
     if "path" in data:

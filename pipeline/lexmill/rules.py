@@ -48,7 +48,7 @@ class _Family:
     def merge(self, path: Path, faults: list[str]) -> None:
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or more than the parser bears
             faults.append(f'{path}: is not TOML in UTF-8: {error}; quotation marks, commas and brackets must be ASCII (" , [ ])')
             return
         except OSError as error:

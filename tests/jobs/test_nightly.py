@@ -190,6 +190,8 @@ def test_a_takedown_stays_down(site: Site) -> None:
         assert verify(folder) == []
     with pytest.raises(InputError):
         takedown.resolve(site.workspace, (), (), [name])
+    with pytest.raises(InputError, match="no well-formed case number"):
+        takedown.prove_absent(site.workspace, (), ["（2016）754号"], ())
 
     # The same again, nearly the same, and under other names.
     site.write("a.jsonl", article(0), text, article(2), article(4))

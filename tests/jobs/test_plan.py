@@ -55,7 +55,15 @@ def test_the_example_prices_are_read_and_the_cost_adds_up() -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("x", "not TOML"), ('currency = "RMB"', "compute"), ("", "human"), ("[compute]\nvcpu_hour = -1\ngib_hour = 0", "vcpu_hour")],
+    [
+        ("x", "not TOML"),
+        ('currency = "RMB"', "compute"),
+        ("", "human"),
+        ("[compute]\nvcpu_hour = -1\ngib_hour = 0", "vcpu_hour"),
+        ("[compute]\nvcpu_hour = inf", "vcpu_hour"),
+        ("x = " + "9" * 5000, "not TOML"),
+        ("x = " + "[" * 20_000, "not TOML"),
+    ],
 )
 def test_bad_price_files_say_what_is_wrong(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "p.toml").write_text(text)

@@ -93,6 +93,50 @@ def test_tar_names_in_gb18030() -> None:
     assert [member.name for member in members(out.getvalue(), "tar") if member] == ["合同/租赁.txt"]
 
 
+class Stream(io.BytesIO):
+    """What a decompressor gives: bytes in order."""
+
+    def seekable(self) -> bool:
+        return False
+
+
+def broken_tar(at: int, field: slice, value: bytes) -> bytes:
+    """Ten members, the header of the one at ``at`` with other bytes in a field, and a checksum that is right again."""
+    data = bytearray(make_tar({f"{number}.txt": b"x" * 9 for number in range(10)}))
+    header = data[1024 * at : 1024 * at + 512]
+    header[field] = value
+    header[148:156] = b" " * 8
+    header[148:156] = f"{sum(header):06o}\0 ".encode()
+    data[1024 * at : 1024 * at + 512] = header
+    return bytes(data)
+
+
+NEGATIVE = b"\xff" * 10 + b"\xfe\x00"
+DAMAGES = {
+    "a damaged header": make_tar({f"{number}.txt": b"x" * 9 for number in range(10)}).replace(b"5.txt", b"5!txt"),
+    "a negative size": broken_tar(5, slice(124, 136), NEGATIVE),
+    "a size that nobody has": broken_tar(5, slice(124, 136), b"\x80" + (1 << 40).to_bytes(11, "big")),
+    "no end": make_tar({f"{number}.txt": b"x" * 9 for number in range(6)})[: 6 * 1024],
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+@pytest.mark.parametrize("stream", [io.BytesIO, Stream])
+def test_a_tar_never_ends_in_silence(kind: str, stream: type[io.BytesIO]) -> None:
+    file = stream(DAMAGES[kind])
+    names, rule = [], ""
+    try:
+        for member in read_members(file, "tar", 0, -1, LIMITS, Allowance.whole(len(DAMAGES[kind]), LIMITS)):
+            assert member is not None
+            names.append(member.name)
+    except DocumentError as error:
+        rule = error.rule
+    assert rule == "ingest.broken_archive"
+    assert names[:5] == [f"{number}.txt" for number in range(5)]
+    with pytest.raises(DocumentError, match=r"ingest\.broken_archive"):
+        list_members(stream(DAMAGES[kind]), "tar", LIMITS)
+
+
 def test_paths_that_escape_are_only_names() -> None:
     assert members(make_zip({"../../evil.txt": b"1", "/etc/x.txt": b"2"}), "zip") == [
         Member("../../evil.txt", b"1", None),
@@ -103,7 +147,7 @@ def test_paths_that_escape_are_only_names() -> None:
 
 def test_a_name_that_is_there_twice_is_told_apart() -> None:
     data = make_zip({"a.txt": b"1", "b.txt": b"2"}).replace(b"b.txt", b"a.txt")
-    expected = [Member("a.txt", b"1", None), Member("a.txt~2", b"2", None)]
+    expected = [Member("a.txt", b"1", None), Member("a~2.txt", b"2", None)]
     assert members(data, "zip") == expected
     assert members(data, "zip", 1, 2) == expected[1:]
 

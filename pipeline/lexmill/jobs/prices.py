@@ -10,7 +10,7 @@ from lexmill.errors import ConfigError
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Compute(_Section):
@@ -53,8 +53,8 @@ def load_prices(path: Path) -> Prices:
         return Prices.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); see prices.example.toml") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: is not TOML in UTF-8: {error}") from None
     except ValidationError as error:
         faults = [f"{path}: {'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()]
         raise ConfigError("\n".join(faults)) from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: is not TOML in UTF-8: {error}") from None

@@ -33,6 +33,7 @@ from lexmill.schema import DOCUMENT, DOCUMENT_JUDGED, DOCUMENT_RAW, STAGES
 from lexmill.store import audit, files, reviews
 from lexmill.store.confined import read_confined
 from lexmill.store.fingerprint import code_digest, digest
+from lexmill.store.releases import Releases, read_manifest
 from lexmill.store.reviews import ReviewFolder
 from lexmill.store.stages import Receipt, StageFolder, Target
 from lexmill.store.workspace import Workspace
@@ -409,8 +410,20 @@ def settle(config: Config) -> dict[str, Any]:
     audit.record(where.path.parent.parent, "review", drawn["lot"], {f"reviews/{drawn['lot']}/decision.json": sealed})
     files.write_json(where.path / "verdicts.json", _lessons(items, verdicts))
     if not decision["accepted"]:
-        raise GateError("\n".join([f"review: lot {drawn['lot']} is not accepted", *decision["reasons"]]))
+        said = [f"review: lot {drawn['lot']} is not accepted", *decision["reasons"], *_published(config, drawn["lot"])]
+        raise GateError("\n".join(said))
     return decision
+
+
+def _published(config: Config, lot: str) -> list[str]:
+    """A line for each release that holds the lot already: the rejection stops the next one, and takes nothing back."""
+    found = []
+    for folder in Releases(Workspace(config.workspace_dir, config.run).releases).folders():
+        body = read_manifest(folder)
+        lots = [reviews.lot_of({"parts": [text for text in body["text"] if text["set"] == one["set"]]}) for one in body["sets"]]
+        if lot in lots:
+            found.append(f"it is already published as releases/{folder.name}, and stays so: take it back by hand")
+    return found
 
 
 def _lessons(items: Sequence[Mapping[str, Any]], verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:

@@ -60,12 +60,7 @@ def resolve(workspace: Workspace, doc_ids: Iterable[str], case_numbers: Iterable
 
     Case numbers are looked up in the lineage, names in the raw text of the stages and of the index.
     """
-    cases = set()
-    for number in case_numbers:
-        key = case_of(number)
-        if key is None:
-            raise InputError("--case-number: is no well-formed case number; write it as the document prints it")
-        cases.add(key)
+    cases = _cases(case_numbers)
     wanted = {doc_id.strip().lower() for doc_id in doc_ids}
     wanted |= _naming(workspace, [name for name in persons if name.strip()])
     rows: dict[str, Target] = {}
@@ -81,6 +76,17 @@ def resolve(workspace: Workspace, doc_ids: Iterable[str], case_numbers: Iterable
     if not rows:
         raise InputError("no document of this workspace is meant by that; `lexmill prove-absent` says where was looked")
     return [rows[doc_id] for doc_id in sorted(rows)]
+
+
+def _cases(case_numbers: Iterable[str]) -> set[str]:
+    """The keys of case numbers; raises InputError where one is none: nothing may be called absent that was never looked for."""
+    cases = set()
+    for number in case_numbers:
+        key = case_of(number)
+        if key is None:
+            raise InputError("--case-number: is no well-formed case number; write it as the document prints it")
+        cases.add(key)
+    return cases
 
 
 def _lineage(workspace: Workspace) -> Iterator[dict[str, Any]]:
@@ -249,12 +255,13 @@ def _delete_undocumented(work: Path) -> None:
 def prove_absent(workspace: Workspace, doc_ids: Iterable[str], case_numbers: Iterable[str], persons: Iterable[str]) -> Found:
     """Search every data file of every release, stage, index and the lineage for what was taken down, and for what is named here.
 
-    Documents that were taken down are known by their tombstones, though nothing names them any more.
+    Documents that were taken down are known by their tombstones, though nothing names them any more. Raises InputError where a
+    case number is none.
     """
     found = Found()
     stones = tombstones.read(workspace.root)
     wanted = {doc_id.strip().lower() for doc_id in doc_ids}
-    cases = {key for key in map(case_of, case_numbers) if key}
+    cases = _cases(case_numbers)
     names = [name for name in persons if name.strip()]
     shorts = {low63(doc_id) for doc_id in wanted}
 

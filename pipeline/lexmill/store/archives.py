@@ -6,7 +6,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple, Self
 
 import py7zr
 from py7zr.io import MemIO, Py7zBytesIO, Py7zIO, WriterFactory
@@ -37,6 +37,8 @@ class Member(NamedTuple):
 _SYSTEM_FOLDERS = frozenset({"__MACOSX", ".git", ".svn"})
 _SYSTEM_FILES = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
 _BROKEN_TAR = (tarfile.TarError, *BROKEN)
+_END: type[Exception] = tarfile.EOFHeaderError  # type: ignore[attr-defined]  # a block of zeros
+_MAX_EMPTY_READS = 8  # a file may be asked again at its end, not for ever
 
 
 def _is_systems_own(name: str) -> bool:
@@ -45,14 +47,22 @@ def _is_systems_own(name: str) -> bool:
 
 
 class _Names:
-    """Tells members of one name apart: the second ``a.txt`` is ``a.txt~2``."""
+    """Tells members of one name apart: the second ``a.txt`` is ``a~2.txt``, so that its ending still says what it is."""
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
 
     def tell(self, name: str) -> str:
         number = self._seen[name] = self._seen.get(name, 0) + 1
-        return name if number == 1 else f"{name}~{number}"
+        if number == 1:
+            return name
+        folder, slash, file = name.rpartition("/")
+        stem, dot, ending = file.partition(".")
+        while (other := f"{folder}{slash}{stem}~{number}{dot}{ending}") in self._seen:
+            number += 1
+        self._seen[name] = number
+        self._seen[other] = 1
+        return other
 
 
 def _entry(number: int, name: str, size: int, has_content: bool, names: _Names) -> Entry:
@@ -125,17 +135,40 @@ def _zip_entries(file: IO[bytes], limits: Limits) -> Iterator[tuple[Entry, _Cont
             yield _entry(index, name_of(info), info.file_size, not info.is_dir(), names), _Content(archive, info)
 
 
+class _Header(tarfile.TarInfo):
+    """A tar header whose damage is an error: the library takes any damaged one but the first for the end of the archive."""
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
+        """The next header; raises ReadError where it is damaged, or the file ends before the zeros that end an archive."""
+        try:
+            info = super().fromtarfile(archive)
+        except _END:
+            raise
+        except tarfile.HeaderError:
+            raise tarfile.ReadError from None
+        if info.size < 0:
+            raise tarfile.ReadError
+        return info
+
+
 class _ShortReads:
-    """A file from which nobody reads much at once: a tar header may claim gigabytes for a name."""
+    """A file from which nobody reads much at once: a tar header may claim gigabytes for a name.
+
+    Nor does anybody read on and on behind its end, as the library would to skip a member that claims more than there is.
+    """
 
     def __init__(self, file: IO[bytes], limit: int) -> None:
         self._file = file
         self._limit = limit
+        self._n_empty = 0
 
     def read(self, size: int) -> bytes:
-        if size > self._limit:
+        if size > self._limit or self._n_empty > _MAX_EMPTY_READS:
             raise tarfile.ReadError
-        return self._file.read(size)
+        data = self._file.read(size)
+        self._n_empty += size > 0 and not data
+        return data
 
     def seek(self, offset: int) -> int:
         return self._file.seek(offset)
@@ -149,7 +182,7 @@ def _tar_entries(file: IO[bytes], limits: Limits) -> Iterator[tuple[Entry, _Cont
     mode: Literal["r:", "r|"] = "r:" if file.seekable() else "r|"
     short: Any = _ShortReads(file, max(limits.file, tarfile.RECORDSIZE))
     try:
-        with tarfile.open(fileobj=short, mode=mode, encoding="utf-8", errors="surrogateescape") as archive:
+        with tarfile.open(fileobj=short, mode=mode, encoding="utf-8", errors="surrogateescape", tarinfo=_Header) as archive:
             index = 0
             while (info := archive.next()) is not None:
                 if index == limits.members:

@@ -65,6 +65,12 @@ def test_furniture_goes(furniture: str, order: str) -> None:
     assert html_text(f"<html><body>{markup}</body></html>")[1] == TEXT
 
 
+def test_a_form_in_a_text_field_is_text() -> None:
+    form = "\n".join(f"第{number}条　甲方应当按照约定向乙方交付第{number}批货物，乙方应当付款。" for number in range(1, 6))
+    assert html_text(f"<body><p>合同范本</p><form><textarea rows=9>{form}</textarea></form></body>")[1] == f"合同范本\n{form}"
+    assert html_text("<body><p>留言</p><textarea>请在此填写</textarea></body>")[1] == "留言"
+
+
 def test_what_holds_most_of_the_page_is_no_furniture() -> None:
     assert html_text(f"<div class='nav'>{BODY}</div>")[1] == TEXT
 

@@ -47,6 +47,8 @@ _SILENT = [
     "textarea",
     "datalist",
 ]
+# Sites that offer a form to be copied put all of its text into a text field; a field to write in holds a word or none.
+_LEAST_FORM_TEXT = 100
 _SILENT_TAG = re.compile(f"<({'|'.join(_SILENT)})", re.IGNORECASE)
 _INLINE = frozenset(
     [*_FORMATTING.split("|"), "sub", "sup", "label", "ruby", "rb", "rt", "rp", "q", "time", "data", "wbr", "img", "a"]
@@ -89,7 +91,8 @@ def html_text(markup: str) -> tuple[str | None, str]:
     # Each search for a name walks the whole tree, and most pages have but two or three of them.
     for name in sorted(set(map(str.lower, _SILENT_TAG.findall(markup)))):
         for node in reversed(tree.tags(name)):  # what lies inside another of its kind goes first
-            node.decompose()
+            if name != "textarea" or len(node.text().strip()) < _LEAST_FORM_TEXT:
+                node.decompose()
     return title, _lines_of(_flow(tree.body)) if tree.body else ""
 
 
@@ -148,7 +151,9 @@ def _flow(body: LexborNode) -> str:
             if node.is_text_node:
                 text = node.text_content or ""
                 n_chars += len(text)
-                parts.append((text.translate(marks) if marks else text).replace("\t", " ").replace("\n", _SOFT_BREAK))
+                text = (text.translate(marks) if marks else text).replace("\t", " ")
+                # In a form's text field the lines are the author's.
+                parts.append(text if opened and opened[-1][1] == "textarea" else text.replace("\n", _SOFT_BREAK))
             elif node.is_element_node and (tag := node.tag):
                 child = node.child
                 if child is not None:

@@ -53,6 +53,12 @@ def facts(body: Mapping[str, Any], date: str) -> dict[str, Any]:
     }
 
 
+def _cell(value: object) -> str:
+    """A value in a cell of a table in Markdown, which would take marks of a table or of a page for its own."""
+    escaped = {"|": "\\|", "\n": " ", "<": "&lt;", "&": "&amp;"}
+    return "–" if value is None else str(value).translate(str.maketrans(escaped))
+
+
 def render(template: str, body: Mapping[str, Any], date: str) -> str:
     """A card from its template (Jinja2); a name that the facts do not hold is an error, never an empty place."""
     environment = jinja2.Environment(
@@ -60,5 +66,5 @@ def render(template: str, body: Mapping[str, Any], date: str) -> str:
     )
     environment.filters["n"] = lambda number: f"{number:,}"
     # A card's free text may hold what a table takes for its own.
-    environment.filters["cell"] = lambda value: "–" if value is None else str(value).replace("|", "\\|").replace("\n", " ")
+    environment.filters["cell"] = _cell
     return environment.from_string(template).render(facts(body, date))
