@@ -7,6 +7,7 @@ import jinja2
 
 from lexmill.schema import STAGES
 
+_ESCAPED = {ord("|"): "\\|", ord("\n"): " ", ord("<"): "&lt;", ord("&"): "&amp;"}
 UNITS = ("docs", "chars", "bytes")
 _LEFT = ("drop", "quarantine", "edit")
 
@@ -55,8 +56,7 @@ def facts(body: Mapping[str, Any], date: str) -> dict[str, Any]:
 
 def _cell(value: object) -> str:
     """A value in a cell of a table in Markdown, which would take marks of a table or of a page for its own."""
-    escaped = {"|": "\\|", "\n": " ", "<": "&lt;", "&": "&amp;"}
-    return "–" if value is None else str(value).translate(str.maketrans(escaped))
+    return "–" if value is None else str(value).translate(_ESCAPED)
 
 
 def render(template: str, body: Mapping[str, Any], date: str) -> str:
