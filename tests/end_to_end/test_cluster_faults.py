@@ -134,7 +134,7 @@ def test_the_disk_is_full(tmp_path: Path, undisturbed: dict[str, str], full: str
     site = make_site(tmp_path / "site")
     disk = site.workspace if full == "workspace" else tmp_path / "small"
     disk.mkdir(parents=True, exist_ok=True)
-    size = "1m" if full == "workspace" else "64k"
+    size = "200k" if full == "workspace" else "64k"
     if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)], check=False).returncode:
         pytest.skip("no small disk: mounting one needs root")
     try:

@@ -142,7 +142,8 @@ def review(site: Site, command: str, *arguments: str, code: int = 0) -> str:
 
 def test_a_lot_is_read_in_label_studio_and_decided(studio: Studio, site: Site, tmp_path: Path) -> None:
     review(site, "sample")
-    sent = review(site, "export", "--reviewers", "甲,乙", "--out", str(tmp_path), "--format", "label-studio").split()
+    printed = review(site, "export", "--reviewers", "甲,乙", "--out", str(tmp_path), "--format", "label-studio")
+    sent = [line.partition("  ")[0] for line in printed.splitlines()]
     interface = Path(sent[-1]).read_text(encoding="utf-8")
     (drawn,) = site.workspace.glob("reviews/*/items.parquet")
     hidden = {row["item"]: row for row in pq.read_table(drawn).to_pylist()}

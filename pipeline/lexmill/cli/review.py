@@ -70,8 +70,9 @@ def export_command(
     if form not in FORMS:
         raise ConfigError(f"--format {form}: no such format; there are {', '.join(FORMS)}")
     names = [name.strip() for name in reviewers.replace("，", ",").split(",") if name.strip()]
-    for path in review.export(configuration.load(config, tuple(settings or ())), names, form, folder):
-        typer.echo(str(path))
+    paths = review.export(configuration.load(config, tuple(settings or ())), names, form, folder)
+    for number, path in enumerate(paths):
+        typer.echo(f"{path}  {names[number]}" if number < len(names) else str(path))
 
 
 @review_app.command("import")
