@@ -3,6 +3,7 @@
 The words of all lists stand in one tree; what is found is told list by list, and each list is searched as it would be alone.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -22,6 +23,16 @@ _MAX_WORD = 32
 _MAX_LISTS = 32
 # Names of one text are looked up by their first characters.
 _HEADS = 1 << 10
+
+
+def matches_at(pattern: re.Pattern[str], text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
+    """What ``finditer`` finds of a pattern none of whose matches is empty or begins elsewhere than at the sorted ``starts``."""
+    last = 0
+    for start in starts:
+        match = pattern.match(text, start) if start >= last else None
+        if match is not None:
+            last = match.end()
+            yield match
 
 
 def to_codes(text: str) -> NDArray[np.uint32]:

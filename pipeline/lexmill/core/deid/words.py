@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from lexmill.core.deid.lexer import Lexer, Search
 from lexmill.core.deid.tables import DeidTables
+from lexmill.core.structure import casenumber
 
 BODY, ORGANISATION, CUE, ADDRESS, BIRTH = "body", "organisation", "cue", "address", "birth"
 # What shows a birth date: the character of these words that stands at that place.
@@ -14,6 +15,13 @@ BIRTH_WORDS = {
     "生日": 0,
     **{f"{sex}{comma}": 0 for sex in "男女" for comma in "，,"},
 }
+# One list a thing that is looked for; the names of the lists.
+CASE_NUMBER, TITLE, DOT, DOOR, ALIAS, SHORT_FORM = "case_number", "title", "dot", "door", "alias", "short_form"
+ALIAS_RULE, SHORT_FORM_RULE = "alias.person", "alias.short_form"
+DOTS = "·•・‧∙●"
+# What a door number stands behind.
+DOOR_PLACES = "路街道巷弄村区园苑庄里厦场寓楼同院"
+_FIGURES = "0123456789０１２３４５６７８９"
 _MAX_OPENINGS = 64
 _SPECIAL = frozenset("\\^$.*+?{}")
 
@@ -34,6 +42,12 @@ def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
         CUE: ("leftmost", (word for table in rules.role for word in table.cues.split())),
         ADDRESS: ("all", (word for table in rules.address for word in table.cues.split())),
         BIRTH: ("starts", BIRTH_WORDS),
+        CASE_NUMBER: ("starts", casenumber.OPENINGS),
+        TITLE: ("starts", "《"),
+        DOT: ("starts", DOTS),
+        DOOR: ("starts", (f"{place}{mark}{figure}" for place in DOOR_PLACES for mark in ("", "第") for figure in _FIGURES)),
+        ALIAS: ("starts", (word for table in rules.alias if table.id == ALIAS_RULE for word in table.cues.split())),
+        SHORT_FORM: ("starts", (word for table in rules.alias if table.id == SHORT_FORM_RULE for word in table.cues.split())),
     }
     for table in rules.person_pattern:
         lists[trigger(table.id)] = ("starts", openings(table.trigger) or ())
