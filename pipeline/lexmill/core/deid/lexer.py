@@ -248,6 +248,7 @@ class Lexer:
                     at = (at + 1) & (size - 1)
                 keys[at], values[at] = key, child
         self.words = tuple(ids)
+        self.lists = frozenset(lists)
         self._places = {name: which for which, name in enumerate(lists)}
         self._tables = (
             first, pairs, keys, values, np.array(accepts, np.int64), np.array(ends, np.int32),
