@@ -11,19 +11,8 @@ from lexmill.config import Config, load
 from lexmill.errors import ConfigError, InputError
 from lexmill.jobs.preview import extract, survey_sources
 from lexmill.schema import META
+from tests.made import source
 
-SOURCE = """
-[[source]]
-name = "{name}"
-doc_type = "qa"
-paths = ["{name}/*"]
-[source.card]
-origin = "open"
-licence = "none needed"
-collected = 2026-01-02
-legal_basis = "published"
-foreign = false
-"""
 TEXT = "问：租房合同到期后押金怎么退？\n答：按照约定退还，扣除欠付的费用100元。" * 20
 
 
@@ -32,7 +21,9 @@ def make(folder: Path, files: dict[str, bytes]) -> Config:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
     names = dict.fromkeys(name.partition("/")[0] for name in files)
-    (folder / "run.toml").write_text('version = 1\nworkspace = "w"\n' + "".join(SOURCE.format(name=name) for name in names))
+    (folder / "run.toml").write_text(
+        'version = 1\nworkspace = "w"\n' + "".join(source(name, "qa", f"{name}/*") for name in names)
+    )
     return load(folder / "run.toml")
 
 
