@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lexmill.config import Config, load
+from lexmill.config import Config, Fields, load
 from lexmill.errors import ConfigError, InputError
 from lexmill.jobs.preview import extract, survey_sources
 from lexmill.schema import META
@@ -51,6 +51,25 @@ def test_a_survey_says_what_lies_there(tmp_path: Path) -> None:
     assert found["c"].problem == ("ingest.binary", 5)
     assert found["d"].problem == ("ingest.broken_compression", 6)
     assert not (tmp_path / "w").exists()
+
+
+def test_a_longer_field_that_is_not_read_is_named(tmp_path: Path) -> None:
+    record = {"text": "提要。" * 100, "judgement_html": TEXT * 3, "note": "短"}
+    whole = json.dumps(record, ensure_ascii=False).encode() + b"\n"
+    table = "text,anhang\n提要。,{}\n".format("附件内容。" * 100).encode()
+    files = {
+        "a/1.jsonl": whole * 3,
+        "b/1.csv": table,
+        "c/1.jsonl": lines(TEXT),
+        "d/1.jsonl": b"\n",
+        "e/1.json": b"[" + whole + b"]",
+    }
+    found = {survey.name: survey.unread for survey in survey_sources(make(tmp_path, files))}
+    assert found == {"a": ["judgement_html"], "b": ["anhang"], "c": [], "d": [], "e": ["judgement_html"]}
+    mapped = make(tmp_path, files)
+    source = mapped.source[0].model_copy(update={"fields": Fields(text=("judgement_html",))})
+    (survey,) = survey_sources(mapped.model_copy(update={"source": (source,)}))
+    assert survey.unread == []
 
 
 def test_a_pipe_is_told_and_not_opened(tmp_path: Path) -> None:
