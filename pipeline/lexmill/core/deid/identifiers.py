@@ -4,9 +4,14 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from lexmill.core.deid.checks import CHECKS
+from lexmill.core.deid.lexer import matches_at
+from lexmill.core.deid.runs import RunFinder
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Entity, Identifier
+from lexmill.core.deid.words import ID_CUE, word_lists
 from lexmill.core.deid.zones import Zones
 
 
@@ -25,7 +30,8 @@ _FOLD = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
 }
 _CONFUSED = str.maketrans("OoQDlI|ZSB", "0000111258")
 _ALNUM = "0-9A-Za-z０-９Ａ-Ｚａ-ｚ"
-_RUN = re.compile(f"[{_ALNUM}+＋][{_ALNUM}×*＊@＠._．+＋~ ·•\\-{_DASHES}{_BLANKS}]{{4,}}")
+_RUN_STARTS = f"{_ALNUM}+＋"
+_RUN_GOES_ON = f"{_ALNUM}×*＊@＠._．+＋~ ·•\\-{_DASHES}{_BLANKS}"
 # A cue in Latin letters that runs into its number.
 _LATIN_CUE = re.compile("(?:QQ|IMEI|VIN|TEL|IP|ＱＱ)(?=[0-9０-９OoIl])", re.IGNORECASE)
 # What a book or a journal is known by, whatever its digits read as.
@@ -34,6 +40,7 @@ _BOOK = ("ISBN", "ISSN")
 _TOKEN = re.compile(r"\+?[^\s·•\-+._](?:[^\s·•\-]*[^\s·•\-+._])?")
 _GAPS = re.compile(r"[\s·•\-]")
 _UNITS = ("元", "万", "亿", "%", "％")
+_NO_CUES = np.empty(0, np.int32)
 _DIGITS = re.compile(r"[0-9０-９OoIl]")
 # The last character of a number that ends in parentheses.
 _CLOSING = re.compile("[(（][0-9０-９AＡ][)）]")
@@ -167,16 +174,30 @@ class IdentifierScanner:
             for table in reversed(rules.identifier)
             if table.entity in ("ID_CARD", "BANK_CARD", "MOBILE") and table.decision != "cue"
         }
+        lists = word_lists(rules)
+        self._cues_are_listed = ID_CUE in lists
+        self._runs = RunFinder(
+            starts=_RUN_STARTS,
+            goes_on=_RUN_GOES_ON,
+            leading="".join(map(re.escape, sorted(self._leading))),
+            figures=_FIGURE.pattern[1:-1],
+            linked=f"{_FIGURE.pattern[1:-1]}\r\n{_LINK[1:-1]}",
+            digits="0-9０-９",
+            uncued=_MIN_UNCUED if self._cues_are_listed else 0,
+            reach=_CUE_REACH,
+        )
         self._any_by_digits = re.compile("|".join(f"(?:{form.pattern})" for _, form in self._by_digits.values()) or "(?!)")
-        self._certificates = [(table, tuple(table.trigger.split()), re.compile(table.pattern)) for table in rules.certificate]
+        self._certificates = [
+            (table, tuple(table.trigger.split()), re.compile(table.pattern), table.id in lists) for table in rules.certificate
+        ]
 
     def find(self, text: str, zones: Zones) -> list[Span]:
         """All identifiers, sorted and disjoint; then certificates, which may overlap them."""
         spans: list[Span] = []
         last: _Hit | None = None
-        for match in _RUN.finditer(text):
-            start, end = match.span()
-            run = match.group()
+        runs, scattered = self._runs.find(zones.hits.codes, zones.hits.array(ID_CUE) if self._cues_are_listed else _NO_CUES)
+        for start, end in runs:
+            run = text[start:end]
             if run.startswith(_BOOK):
                 continue
             mail = "@" in run or "＠" in run
@@ -199,20 +220,18 @@ class IdentifierScanner:
             for hit in self._in_run(text, start, end, last):
                 spans.append(Span(hit.start, hit.end, hit.rule.entity, hit.rule.id))
                 last = hit
-        for match in _SCATTERED.finditer(text):
+        for match in matches_at(_SCATTERED, text, scattered):
             figures = _figures(text, *match.span())
             if self._any_by_digits.search(figures.digits):
                 spans += self._in_figures(figures, zones)
         spans = _join(spans)
-        for table, triggers, pattern in self._certificates:
-            for trigger in triggers:
-                if trigger in text:
-                    break
-            else:
+        for table, triggers, pattern, listed in self._certificates:
+            starts = zones.hits.starts(table.id) if listed else None
+            if starts == [] or not any(trigger in text for trigger in triggers):
                 continue
             spans += [
                 Span(*found.span("id"), table.entity, table.id)
-                for found in pattern.finditer(text)
+                for found in (pattern.finditer(text) if starts is None else matches_at(pattern, text, starts))
                 if not zones.overlap(*found.span("id")) and (not table.check or CHECKS[table.check](found["id"]))
             ]
         return spans

@@ -14,7 +14,7 @@ from typing import NamedTuple, get_args
 from lexmill.core.deid.lexer import find_names, matches_at
 from lexmill.core.deid.tables import DeidTables, Evidence, PersonPattern, PersonRole
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.words import ALIAS, ALIAS_RULE, CUE, DOT, DOTS, all_words, openings, trigger
+from lexmill.core.deid.words import ALIAS, ALIAS_RULE, CUE, DOT, DOTS, all_words, trigger, word_lists
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
@@ -208,8 +208,9 @@ class PersonScanner:
         )
         self._foreign = re.compile(f"[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}}")
         self._patterns = [_fill(table, surnames, compounds, plain) for table in rules.person_pattern]
+        lists = word_lists(rules)
         self._patterns_at = [
-            (table, re.compile(table.trigger.replace("{HAN}", _HAN)), openings(table.trigger) is not None, pattern)
+            (table, re.compile(table.trigger.replace("{HAN}", _HAN)), trigger(table.id) in lists, pattern)
             for table, pattern in self._patterns
         ]
         self._pattern_rules = frozenset(table.id for table in rules.person_pattern)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from lexmill.core.deid.lexer import Lexer, Search
+from lexmill.core.deid.lexer import MAX_LISTS, Lexer, Search
 from lexmill.core.deid.tables import DeidTables
 from lexmill.core.structure import casenumber
 
@@ -16,13 +16,17 @@ BIRTH_WORDS = {
     **{f"{sex}{comma}": 0 for sex in "男女" for comma in "，,"},
 }
 # One list a thing that is looked for; the names of the lists.
-CASE_NUMBER, TITLE, DOT, DOOR, ALIAS, SHORT_FORM = "case_number", "title", "dot", "door", "alias", "short_form"
+CASE_NUMBER, TITLE, DOT, DOOR, ALIAS, SHORT_FORM, ID_CUE = (
+    "case_number", "title", "dot", "door", "alias", "short_form", "id_cue",
+)  # fmt: skip
 ALIAS_RULE, SHORT_FORM_RULE = "alias.person", "alias.short_form"
 DOTS = "·•・‧∙●"
 # What a door number stands behind.
 DOOR_PLACES = "路街道巷弄村区园苑庄里厦场寓楼同院"
 _FIGURES = "0123456789０１２３４５６７８９"
 _MAX_OPENINGS = 64
+_LOOK = re.compile(r"\(\?<?[=!]")
+_GROUP = re.compile(r"\(\?(?::|P<\w+>)")
 _SPECIAL = frozenset("^$.(")
 
 
@@ -32,7 +36,7 @@ def trigger(rule: str) -> str:
 
 
 def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
-    """All lists, by name."""
+    """All lists, by name: what a pattern begins with is listed under it where it can be told; for others there is no list."""
     lists: dict[str, tuple[Search, Iterable[str]]] = {
         BODY: ("leftmost", (word for table in rules.public_body for word in table.suffixes.split())),
         ORGANISATION: (
@@ -49,8 +53,15 @@ def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
         ALIAS: ("starts", (word for table in rules.alias if table.id == ALIAS_RULE for word in table.cues.split())),
         SHORT_FORM: ("starts", (word for table in rules.alias if table.id == SHORT_FORM_RULE for word in table.cues.split())),
     }
-    for table in rules.person_pattern:
-        lists[trigger(table.id)] = ("starts", openings(table.trigger) or ())
+    patterns = {ID_CUE: "|".join(table.cue for table in rules.identifier if table.cue)}
+    patterns |= {trigger(table.id): table.trigger for table in rules.person_pattern}
+    patterns |= {table.id: table.pattern for table in rules.certificate}
+    for name, pattern in patterns.items():
+        words = openings(pattern) or ()
+        # Single characters stand everywhere; to list them takes longer than to look for the pattern where its trigger stands.
+        rare = len(words) in (1, 2) or min(map(len, words), default=0) > 1
+        if rare and len(lists) < MAX_LISTS:
+            lists[name] = ("starts", words)
     return {name: (search, tuple(dict.fromkeys(words))) for name, (search, words) in lists.items()}
 
 
@@ -67,8 +78,9 @@ def build_lexer(rules: DeidTables) -> Lexer:
 def openings(pattern: str) -> tuple[str, ...] | None:
     """Words one of which every match of ``pattern`` begins with; None where they cannot be told.
 
-    A branch is read as long as it consists of characters, classes of characters and ``(?:…|…)`` of such; what it goes on with
-    behind them only makes the words shorter than they could be.
+    Looks ahead and behind at its beginning are passed over, and names of groups. A branch is read as long as it consists of
+    characters, classes of characters and ``(?:…|…)`` of such; what goes on behind them only makes the words shorter than they
+    could be.
     """
     words, _ = _openings_of_branches(pattern)
     return None if "" in words else tuple(dict.fromkeys(words))
@@ -83,6 +95,8 @@ def _openings_of_branches(pattern: str) -> tuple[list[str], bool]:
 def _openings_of_branch(branch: str) -> tuple[list[str], bool]:
     words = [""]
     at = 0
+    while _LOOK.match(branch, at):
+        at = _atom_end(branch, at)
     while at < len(branch):
         end = _atom_end(branch, at)
         choices, whole = _choices(branch[at:end])
@@ -98,8 +112,9 @@ def _openings_of_branch(branch: str) -> tuple[list[str], bool]:
 
 def _choices(atom: str) -> tuple[list[str], bool]:
     """What a character, a class or a group begins with, and whether that is all of it; an empty word where nobody can say."""
-    if atom.startswith("(?:"):
-        return _openings_of_branches(atom[3:-1])
+    group = _GROUP.match(atom)
+    if group:
+        return _openings_of_branches(atom[group.end() : -1])
     if atom[0] == "[" and atom[1] != "^" and "\\" not in atom:
         return _spell(atom[1:-1]), True
     return ([""], False) if atom[0] in _SPECIAL or len(atom) > 1 else ([atom], True)
