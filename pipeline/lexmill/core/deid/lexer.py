@@ -205,6 +205,10 @@ class Hits:
         which = self._places[name]
         return self._found[3 * self._borders[which] + 1 : 3 * self._borders[which + 1] : 3]
 
+    def has_any(self, first: str) -> bool:
+        """Whether there is a word of the list ``first`` or of one behind it."""
+        return self._borders[self._places[first]] < self._borders[-1]
+
     def array(self, name: str) -> NDArray[np.int32]:
         """Where words of the list begin."""
         which = self._places[name]

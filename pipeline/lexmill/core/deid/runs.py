@@ -36,18 +36,20 @@ class RunFinder:
         self._uncued = uncued
         self._reach = reach
 
-    def find(self, codes: NDArray[np.uint32], cues: NDArray[np.int32]) -> tuple[list[list[int]], list[int]]:
+    def find(self, codes: NDArray[np.uint32], cues: NDArray[np.int32]) -> tuple[list[tuple[int, int]], list[int]]:
         """Starts and ends of the runs worth a look, and where scattered figures may begin; ``cues`` are sorted places of words.
 
         A run is worth it that is long, holds an @, begins with a letter or a plus, or goes on in parentheses; or where a cue,
         a leading character, a mask (×) or such a run stands before it.
         """
-        runs, scattered = _find(codes, self._classes, cues, self._uncued, self._reach)
-        return runs.tolist(), scattered.tolist()
+        found = _find(codes, self._classes, cues, self._uncued, self._reach).tolist()
+        border = found[-1]
+        return list(zip(found[0:border:2], found[1:border:2], strict=True)), found[border:-1]
 
 
 @njit(cache=True, nogil=True)
 def _find(codes: Any, classes: Any, cues: Any, uncued: int, reach: int) -> Any:
+    """Start and end of each run, then the places of scattered figures, last how many numbers the runs take."""
     n = codes.shape[0]
     runs = np.empty((n // (_MORE + 1) + 1, 2), np.int32)
     scattered = np.empty(n, np.int32)
@@ -111,4 +113,9 @@ def _find(codes: Any, classes: Any, cues: Any, uncued: int, reach: int) -> Any:
                     n_scattered += 1
             at += 1
         at = end
-    return runs[:n_runs], scattered[:n_scattered]
+    out = np.empty(2 * n_runs + n_scattered + 1, np.int32)
+    for at in range(n_runs):
+        out[2 * at], out[2 * at + 1] = runs[at, 0], runs[at, 1]
+    out[2 * n_runs : -1] = scattered[:n_scattered]
+    out[-1] = 2 * n_runs
+    return out

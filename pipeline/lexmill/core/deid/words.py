@@ -31,12 +31,15 @@ _SPECIAL = frozenset("^$.(")
 
 
 def trigger(rule: str) -> str:
-    """The name of the list of words that the trigger of a ``person_pattern`` begins with."""
+    """The name of the list of words that the trigger of a ``person_pattern`` begins with, or that of a ``certificate`` is."""
     return f"trigger {rule}"
 
 
 def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
-    """All lists, by name: what a pattern begins with is listed under it where it can be told; for others there is no list."""
+    """All lists, by name: what a pattern begins with is listed under it where it can be told; for others there is no list.
+
+    The last ones are those of certificates.
+    """
     lists: dict[str, tuple[Search, Iterable[str]]] = {
         BODY: ("leftmost", (word for table in rules.public_body for word in table.suffixes.split())),
         ORGANISATION: (
@@ -62,6 +65,10 @@ def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
         rare = len(words) in (1, 2) or min(map(len, words), default=0) > 1
         if rare and len(lists) < MAX_LISTS:
             lists[name] = ("starts", words)
+    for certificate in rules.certificate:
+        triggers = certificate.trigger.split()
+        if certificate.id not in lists and min(map(len, triggers), default=0) > 1 and len(lists) < MAX_LISTS:
+            lists[trigger(certificate.id)] = ("starts", triggers)
     return {name: (search, tuple(dict.fromkeys(words))) for name, (search, words) in lists.items()}
 
 
