@@ -3,6 +3,7 @@
 The words of all lists stand in one tree; what is found is told list by list, and each list is searched as it would be alone.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -22,6 +23,16 @@ _MAX_WORD = 32
 _MAX_LISTS = 32
 # Names of one text are looked up by their first characters.
 _HEADS = 1 << 10
+
+
+def matches_at(pattern: re.Pattern[str], text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
+    """What ``finditer`` finds of a pattern none of whose matches is empty or begins elsewhere than at the sorted ``starts``."""
+    last = 0
+    for start in starts:
+        match = pattern.match(text, start) if start >= last else None
+        if match is not None:
+            last = match.end()
+            yield match
 
 
 def to_codes(text: str) -> NDArray[np.uint32]:
@@ -237,6 +248,7 @@ class Lexer:
                     at = (at + 1) & (size - 1)
                 keys[at], values[at] = key, child
         self.words = tuple(ids)
+        self.lists = frozenset(lists)
         self._places = {name: which for which, name in enumerate(lists)}
         self._tables = (
             first, pairs, keys, values, np.array(accepts, np.int64), np.array(ends, np.int32),
