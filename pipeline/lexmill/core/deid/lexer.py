@@ -205,9 +205,9 @@ class Hits:
         which = self._places[name]
         return self._found[3 * self._borders[which] + 1 : 3 * self._borders[which + 1] : 3]
 
-    def has_any(self, first: str) -> bool:
-        """Whether there is a word of the list ``first`` or of one behind it."""
-        return self._borders[self._places[first]] < self._borders[-1]
+    def has_any(self, first: str, last: str) -> bool:
+        """Whether there is a word of one of the lists from ``first`` to ``last``."""
+        return self._borders[self._places[first]] < self._borders[self._places[last] + 1]
 
     def array(self, name: str) -> NDArray[np.int32]:
         """Where words of the list begin."""
