@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from numba.core import entrypoints
-
 from lexmill import rules
 from lexmill.config import Config, Screen
 from lexmill.core.deid.detector import Detector
@@ -40,8 +38,6 @@ def rules_for(overlays: tuple[Path, ...], digests: Mapping[str, str]) -> RuleSet
 @loaded(1)
 def load_tagger() -> Tagger:
     """The installed model of names."""
-    # Before it runs anything numba loads what other packages registered with it: awkward, which gigatoken brings, takes 12 MiB.
-    entrypoints._already_initialized = True
     return Tagger(NAMES_MODEL.read_bytes())
 
 
