@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lexmill.config import Config, Source
 from lexmill.core.batch import Batch, Ledger, n_bytes
@@ -30,8 +29,9 @@ from lexmill.jobs.resources import rules_for
 from lexmill.schema import LINEAGE
 from lexmill.store import files, tombstones
 from lexmill.store.convert import Converter, installed_converters
+from lexmill.store.files import DamagedFile
 from lexmill.store.fingerprint import code_digest, digest
-from lexmill.store.raw import ContentDigest, RawFile, compression_of, list_files
+from lexmill.store.raw import ContentDigest, RawFile, compression_of, is_there, list_files
 from lexmill.store.stages import Receipt, Target, part_name
 from lexmill.store.workspace import Workspace
 
@@ -131,7 +131,7 @@ class _Planner:
         known = self._known.get((source.name, raw.relative), [])
         fmt = format_in(source, raw.relative)
         is_known = bool(known) and (known[0].size, known[0].stamp, known[0].fmt) == (raw.size, raw.stamp, fmt)
-        if is_known and all(Path(piece.extent(self._lineage).uri).exists() for piece in known if piece.is_stretch):
+        if is_known and all(is_there(piece.extent(self._lineage).uri) for piece in known if piece.is_stretch):
             self.pieces.extend(replace(piece, uri=raw.uri) for piece in known)
             return
         compression = compression_of(raw.relative)
@@ -188,8 +188,8 @@ class _Planner:
 
 def _known_pieces(path: Path) -> list[Piece]:
     try:
-        return [Piece(**row) for row in pq.read_table(path).to_pylist()]
-    except (FileNotFoundError, pa.ArrowInvalid, TypeError):
+        return [Piece(**row) for row in files.read_columns(path).to_pylist()]
+    except (FileNotFoundError, DamagedFile, TypeError):
         return []  # first run, or a damaged plan: files are planned anew
 
 
