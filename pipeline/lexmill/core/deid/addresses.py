@@ -32,6 +32,11 @@ _DOOR = re.compile(
     r"[0-9０-９](?:(?<=[路街道巷弄村区园苑庄里厦场寓楼同院].)|(?<=[路街道巷弄村区园苑庄里厦场寓楼同院]第.))[0-9０-９]{0,4}(?:号|弄|幢|栋|座|单元|组|室)"
     r"(?:[0-9０-９A-Za-z一二三四五六七八九十]{1,5}(?:号楼|号|弄|幢|栋|座|单元|室|房|楼|层|户|门)|[-－][0-9０-９]{1,4}){0,5}[0-9０-９]{0,5}(?:[-－][0-9０-９]{1,4})?(?![令文])"
 )
+# A township whose village the court masked, and a village whose township: 夏邑县泽沛镇某村, 某泽沛村.
+_HALF_MASKED = re.compile(
+    f"(?<=[省市区县州旗盟])(?:(?P<rest>(?:(?![市区县旗盟])[{_HAN}]){{2,6}}?(?:镇|乡|街道|村))(?=某|×)|(?<=[市区县镇乡道])某(?P<village>[{_HAN}]{{2,6}}?(?:村|镇|乡|街道)))"
+)
+_COMMON = re.compile("[某×]|自然|行政|居民|移民|城中|农|该|的|在|到|与|和|于|往|经|从|辖区|工业|开发|社区|小区")
 _MASK = re.compile(r"某[0-9０-９甲-癸]*|[×*＊_＿]+|[XxＸ]{2,}")
 # 技术市场管理机构２份 counts copies.
 _DIGIT = re.compile(r"[0-9０-９](?![0-9０-９]*份)")
@@ -129,6 +134,10 @@ class AddressScanner:
                 for stop in _LEFT.finditer(text, low, match.start()):
                     start = stop.end()
                 self._add(text, self._county_end(text, start, match.end()), match.end(), self._door_rule, "ADDRESS", zones, spans)
+            for match in _HALF_MASKED.finditer(text):
+                start, end = match.span(match.lastgroup or 0)
+                if not zones.overlap(start, end) and not _COMMON.search(text, start, end):
+                    spans.append(Span(start, end, "ADDRESS", self._door_rule))
         told = join((span.start, span.end) for span in spans)
         known = Zones(*told, ())
         for mention in mentions:

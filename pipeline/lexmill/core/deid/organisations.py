@@ -14,9 +14,12 @@ from lexmill.core.deid.zones import Zones
 _HAN = "\u4e00-\u9fa5"
 _REACH = 40
 _SHORT_FORM = "alias.short_form"
+_BRAND = "alias.brand"
+# What no brand is named, whoever has one: 我们, 别人, 公司.
+_NO_BRAND = re.compile("[我你他她它们人谁本该各自己方厂店]|公司|企业|品牌|商标|产品|名字|什么|没有|可以")
 _MODEL_RULE = "model.organisation"
 # Nats by which the model must prefer an organisation.
-_SURE: dict[Evidence, float] = {"story": 2.0, "cue": 7.5, "label": math.inf}
+_SURE: dict[Evidence, float] = {"story": 0.5, "cue": 7.5, "label": math.inf}
 # Read backwards: what a name is made of, with at most closed brackets in it.
 _BACKWARDS = re.compile(rf"(?:[{_HAN}A-Za-zＡ-Ｚａ-ｚ0-9·&＆]|[）)][{_HAN}A-Za-z]{{1,12}}[（(]){{1,{_REACH}}}")
 _BRANCH = re.compile(rf"(?:（[{_HAN}]{{2,8}}）)?[{_HAN}]{{0,14}}?(?:分公司|支公司|支行|分行|营业部|分理处|营业所)")
@@ -33,6 +36,8 @@ _FACT = re.compile(
 _LEADING = re.compile(rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
 _REGISTERED = "有限"
 _COUNTRY = "中国"
+# Two verbs that are a trade.
+_TRADE = "进出口"
 # What stands left of a name that is masked or left out in part: 中国××实业有限公司.
 _BLANKED = ("×", "*", "＊", "_", "＿")
 _LATIN = "A-Za-zＡ-Ｚａ-ｚ"
@@ -40,6 +45,10 @@ _STEMS = "甲乙丙丁戊己庚辛壬癸"
 _STAND_IN = re.compile("[甲乙丙丁戊](?:国|市|县|公司|银行|厂|店)")
 _NOTE = "(?:（[^（）\n]{1,20}）)?[：:]?[ \u3000]?"
 _ROLE_REACH = 36
+# What stands behind the name of a party that fills its line.
+_FILLED = re.compile(
+    "[ \u3000\t]*(?:\n|\\Z|[（(](?:盖章|公章|签章|签字|章|以下|简称|甲方|乙方)|[ \u3000]{2}|，(?:以下简称|地址|住所|法定代表))"
+)
 
 
 class _Kind(NamedTuple):
@@ -78,6 +87,17 @@ class OrganisationScanner:
         self._short = re.compile(
             f"(?:{'|'.join(sorted(forms, key=lambda cue: (-len(cue), cue)))})[为：:]?[ ]?[“\"‘']?"
             f"(?P<name>[{_HAN}A-Za-z]{{2,14}})[”\"’']?(?=[）)，,；;。、])"
+        )
+
+        brands = [cue for table in rules.alias if table.id == _BRAND for cue in table.cues.split()]
+        cues = "|".join(sorted(brands, key=lambda cue: (-len(cue), cue)))
+        self._trigger = re.compile(f"{cues}|商标|侵权")
+        name = f"(?:(?![的我了是在有])[{_HAN}A-Za-z]){{2,8}}"
+        self._brand = re.compile(
+            f"(?:{cues})[：:]?[ ]?[“\"‘']?(?P<named>{name}?)[”\"’']?(?=[）)，,。；;？?\n、]|[和与的]|算|是否|\\Z)"
+            f"|(?:^|[\n。，？！ 的])(?P<owner>{name}?)早?已经?(?:注册|注)了?"
+            f"[0-9一二三四五六七八九十、]{{0,6}}类?[{_HAN}]{{0,2}}商标"
+            f"|用(?P<used>{name}?)(?:算|会|是否)(?:不算|不会)?(?:构成)?侵权"
         )
 
     def kind(self, name: str) -> _Kind:
@@ -127,6 +147,13 @@ class OrganisationScanner:
             name = match["name"]
             if self._is_short_form(text, match.start(), name, ends) and not zones.overlap(*match.span("name")):
                 names.setdefault(name, _Kind(_SHORT_FORM, self.kind(name).entity))
+        for match in self._brand.finditer(text) if self._trigger.search(text) else ():
+            start, end = match.span(match.lastgroup or 0)
+            name = text[start:end]
+            plain = self._verbs.isdisjoint(name) and not self._single.search(name) and not self._boundary.search(name)
+            common = self._generic.match(name) or _NO_BRAND.search(name) or _MASKED.search(name)
+            if plain and not common and not zones.overlap(start, end):
+                names.setdefault(name, _Kind(_BRAND, self.kind(name).entity))
         names = {**full, **names}
         if not names:
             return []
@@ -141,8 +168,13 @@ class OrganisationScanner:
         """Whether the name at ``start`` is one by its suffix, its place or the words before it."""
         if _REGISTERED in suffix:
             return True
-        if evidence != "story" or not self._verbs.isdisjoint(text[start:suffix_start]):
+        if not self._verbs.isdisjoint(text[start:suffix_start].replace(_TRADE, "")):
             return False
+        if evidence != "story":
+            # A party of a form fills its line: 甲方：蓝天工业进出口公司.
+            part = self._part.search(text, max(0, start - _ROLE_REACH), start)
+            colon = part is not None and text[start - 1] in "：: \u3000" and ("：" in part.group() or ":" in part.group())
+            return colon and _FILLED.match(text, suffix_start + len(suffix)) is not None
         if suffix not in self._doubtful:
             return True
         name = text[start:suffix_start]
