@@ -16,8 +16,9 @@ from lexmill.jobs.job import Job
 from lexmill.jobs.parts import Runner
 from lexmill.jobs.progress import Progress
 from lexmill.store.workspace import Workspace
+from tests.made import source
 
-RUN_FILE = """
+_SETTINGS = """
 version = 1
 workspace = "w"
 [ingest]
@@ -25,17 +26,12 @@ part_mb = 0.02
 [tokenize]
 dp_width = 2
 seq_lens = [128]
-[[source]]
-name = "q"
-doc_type = "{doc_type}"
-paths = ["*.jsonl"]
-[source.card]
-origin = "open"
-licence = "none needed"
-collected = 2026-01-02
-legal_basis = "published"
-foreign = false
 """
+
+
+def run_file(doc_type: str) -> str:
+    """A small run over the JSONL files beside it."""
+    return _SETTINGS + source("q", doc_type, "*.jsonl")
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +58,7 @@ def make_job(tmp_path: Path, runner: Runner) -> MakeJob:
     def make(name: str, records: list[dict[str, Any]], *settings: str, doc_type: str = "qa") -> Job:
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
-        (folder / "run.toml").write_text(RUN_FILE.format(doc_type=doc_type))
+        (folder / "run.toml").write_text(run_file(doc_type))
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         (folder / "a.jsonl").write_text("".join(lines), encoding="utf-8")
         config = load(folder / "run.toml", settings)

@@ -8,22 +8,7 @@ from lexmill import config as configuration
 from lexmill.core.tokens import tokenizer
 from lexmill.jobs import doctor
 from lexmill.jobs.doctor import Finding
-
-RUN_FILE = """
-version = 1
-workspace = "w"
-{more}
-[[source]]
-name = "q"
-doc_type = "qa"
-paths = ["*.jsonl"]
-[source.card]
-origin = "open"
-licence = "none needed"
-collected = 2026-01-02
-legal_basis = "published"
-foreign = false
-"""
+from tests.made import source
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +18,7 @@ def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def examined(folder: Path, more: str = "") -> dict[str, Finding]:
     (folder / "a.jsonl").write_text('{"id": 1, "text": "问题"}\n')
-    (folder / "run.toml").write_text(RUN_FILE.format(more=more))
+    (folder / "run.toml").write_text(f'version = 1\nworkspace = "w"\n{more}\n' + source("q", "qa", "*.jsonl"))
     return {finding.subject: finding for finding in doctor.examine(configuration.load(folder / "run.toml"))}
 
 

@@ -20,19 +20,7 @@ from lexmill.jobs.ingest import Piece, doc_id, ingest_part, plan, weight
 from lexmill.schema import DOCUMENT_RAW, LEDGER, LINEAGE
 from lexmill.store.stages import Receipt, StageFolder, Target, imbalance
 from lexmill.store.workspace import Workspace
-
-SOURCE = """
-[[source]]
-name = "{name}"
-doc_type = "qa"
-paths = ["{name}/**/*"]
-[source.card]
-origin = "open"
-licence = "none needed"
-collected = 2026-01-02
-legal_basis = "published"
-foreign = false
-"""
+from tests.made import source
 
 
 def question(number: int) -> str:
@@ -42,7 +30,7 @@ def question(number: int) -> str:
 def make(folder: Path, part_mb: float, *names: str) -> tuple[Config, Workspace]:
     path = folder / "run.toml"
     text = f'version = 1\nworkspace = "w"\n[ingest]\npart_mb = {part_mb}\nmax_record_mb = 0.001\n'
-    path.write_text(text + "".join(SOURCE.format(name=name) for name in names or ("a",)))
+    path.write_text(text + "".join(source(name, "qa", f"{name}/**/*") for name in names or ("a",)))
     return load(path), Workspace(folder / "w", "main")
 
 

@@ -25,7 +25,7 @@ from lexmill.schema import LEDGER
 from lexmill.store import stages
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents, imbalance
 from lexmill.store.workspace import Workspace
-from tests.jobs.conftest import RUN_FILE
+from tests.jobs.conftest import run_file
 from tests.jobs.deadly import documents, given, kill_for, pass_on, together, work
 
 pytestmark = pytest.mark.slow
@@ -96,7 +96,7 @@ def poisoned_ingest(target: Target, *arguments: Any) -> Receipt:
 
 
 def test_ingest_quarantines_the_record_and_knows_it_in_the_lineage(tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text(RUN_FILE.format(doc_type="qa").replace("part_mb = 0.02", "part_mb = 1"))
+    (tmp_path / "run.toml").write_text(run_file("qa").replace("part_mb = 0.02", "part_mb = 1"))
     for name in ("a", "b", "c"):
         lines = [f'{{"id": "{name}{number}", "text": "甲方问乙方第{number}个问题怎么办"}}\n' for number in range(9)]
         if name == "b":

@@ -25,7 +25,7 @@ from lexmill.report.verify import verify
 from lexmill.store.history import History, Nights
 from lexmill.store.releases import Releases, read_manifest
 from lexmill.store.workspace import Workspace
-from tests.jobs.conftest import RUN_FILE
+from tests.jobs.conftest import run_file
 from tests.jobs.test_dedup import article, edited
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,7 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.nights = 0
-        (folder / "run.toml").write_text(RUN_FILE.format(doc_type="qa"))
+        (folder / "run.toml").write_text(run_file("qa"))
 
     def config(self, *settings: str) -> Config:
         return load(

@@ -7,23 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lexmill.config import Config, load
+from lexmill.config import Config, Fields, load
 from lexmill.errors import ConfigError, InputError
 from lexmill.jobs.preview import extract, survey_sources
 from lexmill.schema import META
+from tests.made import source
 
-SOURCE = """
-[[source]]
-name = "{name}"
-doc_type = "qa"
-paths = ["{name}/*"]
-[source.card]
-origin = "open"
-licence = "none needed"
-collected = 2026-01-02
-legal_basis = "published"
-foreign = false
-"""
 TEXT = "问：租房合同到期后押金怎么退？\n答：按照约定退还，扣除欠付的费用100元。" * 20
 
 
@@ -32,7 +21,9 @@ def make(folder: Path, files: dict[str, bytes]) -> Config:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
     names = dict.fromkeys(name.partition("/")[0] for name in files)
-    (folder / "run.toml").write_text('version = 1\nworkspace = "w"\n' + "".join(SOURCE.format(name=name) for name in names))
+    (folder / "run.toml").write_text(
+        'version = 1\nworkspace = "w"\n' + "".join(source(name, "qa", f"{name}/*") for name in names)
+    )
     return load(folder / "run.toml")
 
 
@@ -60,6 +51,25 @@ def test_a_survey_says_what_lies_there(tmp_path: Path) -> None:
     assert found["c"].problem == ("ingest.binary", 5)
     assert found["d"].problem == ("ingest.broken_compression", 6)
     assert not (tmp_path / "w").exists()
+
+
+def test_a_longer_field_that_is_not_read_is_named(tmp_path: Path) -> None:
+    record = {"text": "提要。" * 100, "judgement_html": TEXT * 3, "note": "短"}
+    whole = json.dumps(record, ensure_ascii=False).encode() + b"\n"
+    table = "text,anhang\n提要。,{}\n".format("附件内容。" * 100).encode()
+    files = {
+        "a/1.jsonl": whole * 3,
+        "b/1.csv": table,
+        "c/1.jsonl": lines(TEXT),
+        "d/1.jsonl": b"\n",
+        "e/1.json": b"[" + whole + b"]",
+    }
+    found = {survey.name: survey.unread for survey in survey_sources(make(tmp_path, files))}
+    assert found == {"a": ["judgement_html"], "b": ["anhang"], "c": [], "d": [], "e": ["judgement_html"]}
+    mapped = make(tmp_path, files)
+    source = mapped.source[0].model_copy(update={"fields": Fields(text=("judgement_html",))})
+    (survey,) = survey_sources(mapped.model_copy(update={"source": (source,)}))
+    assert survey.unread == []
 
 
 def test_a_pipe_is_told_and_not_opened(tmp_path: Path) -> None:

@@ -4,12 +4,8 @@ import gzip
 import io
 import json
 import lzma
-import tarfile
-import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
-import py7zr
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +16,7 @@ from lexmill.core.ingest.limits import Limits
 from lexmill.core.ingest.records import Record
 from lexmill.jobs.reading import Extent, Reading, extents, format_in
 from lexmill.store.raw import ContentDigest, compression_of
+from tests.made import make_7z, make_tar, make_zip
 
 TEXT = "原告卓某诉称，被告未支付货款1,200元。"
 LINES = "".join(json.dumps({"text": f"{TEXT}{n}"}, ensure_ascii=False) + "\n" for n in range(30)).encode()
@@ -32,32 +29,6 @@ def source(format: str | None = None, records: str | None = None, query: str | N
 
 def limits(**lowered: float) -> Limits:
     return Limits.of(Ingest(**lowered))  # type: ignore[arg-type]
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return out.getvalue()
-
-
-def tarred(files: Mapping[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as archive:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return out.getvalue()
-
-
-def solid_7z(files: Mapping[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with py7zr.SevenZipFile(out, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(data, name)
-    return out.getvalue()
 
 
 def cuts_of(path: Path, of: Source, part_bytes: int, bounds: Limits) -> list[Extent]:
@@ -90,12 +61,12 @@ TEXTS = {f"{name}.txt": f"{TEXT}{name}".encode() for name in "甲乙丙丁"}
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("a.zip", zipped(TEXTS)),
-        ("a.tar", tarred(TEXTS)),
-        ("a.tgz", gzip.compress(tarred(TEXTS))),
-        ("a.7z", solid_7z(TEXTS)),
-        ("a.tar.xz", lzma.compress(tarred(TEXTS))),
-        ("a.tar.zst", zstandard.ZstdCompressor().compress(tarred(TEXTS))),
+        ("a.zip", make_zip(TEXTS)),
+        ("a.tar", make_tar(TEXTS)),
+        ("a.tgz", gzip.compress(make_tar(TEXTS))),
+        ("a.7z", make_7z(TEXTS)),
+        ("a.tar.xz", lzma.compress(make_tar(TEXTS))),
+        ("a.tar.zst", zstandard.ZstdCompressor().compress(make_tar(TEXTS))),
     ],
 )
 @pytest.mark.parametrize("part_bytes", [60, 150, 1 << 25])
@@ -117,7 +88,7 @@ def test_an_archive_of_many_things(tmp_path: Path) -> None:
     files = {
         "a.jsonl.gz": gzip.compress(LINES[: LINES.index(b"\n") + 1]),
         "b.parquet": parquet.getvalue(),
-        "内/c.tar.gz": gzip.compress(tarred({"甲.txt": TEXTS["甲.txt"], "空.txt": b""})),
+        "内/c.tar.gz": gzip.compress(make_tar({"甲.txt": TEXTS["甲.txt"], "空.txt": b""})),
         "d.png": b"\x89PNG",
         "空.jsonl": b"",
         "e.gz": gzip.compress(b"x"),
@@ -127,7 +98,7 @@ def test_an_archive_of_many_things(tmp_path: Path) -> None:
         "i.sqlite": b"x",
         "__MACOSX/._a": b"x",
     }
-    path = put(tmp_path, "a.zip", zipped(files))
+    path = put(tmp_path, "a.zip", make_zip(files))
     assert read(path) == [
         ("a.jsonl.gz", "0", f"{TEXT}0"),
         ("b.parquet", "0", f"{TEXT}表"),
@@ -147,9 +118,9 @@ def test_an_archive_of_many_things(tmp_path: Path) -> None:
 
 
 def test_nesting_ends_at_its_limit(tmp_path: Path) -> None:
-    data = zipped({"a.txt": TEXT.encode()})
+    data = make_zip({"a.txt": TEXT.encode()})
     for _ in range(3):
-        data = zipped({"b.zip": data, "a.txt": TEXT.encode()})
+        data = make_zip({"b.zip": data, "a.txt": TEXT.encode()})
     found = read(put(tmp_path, "a.zip", data))
     assert found == [
         ("b.zip#b.zip#b.zip", None, "ingest.max_depth"),
@@ -161,9 +132,9 @@ def test_nesting_ends_at_its_limit(tmp_path: Path) -> None:
 
 
 def test_a_bomb_in_bombs_is_refused(tmp_path: Path) -> None:
-    inner = zipped({f"{n}.txt": bytes(4 << 20) for n in range(4)})
+    inner = make_zip({f"{n}.txt": bytes(4 << 20) for n in range(4)})
     found = read(
-        put(tmp_path, "a.zip", zipped({f"{n}.zip": inner for n in range(8)})), bounds=limits(max_ratio=1e6, max_file_mb=40)
+        put(tmp_path, "a.zip", make_zip({f"{n}.zip": inner for n in range(8)})), bounds=limits(max_ratio=1e6, max_file_mb=40)
     )
     assert found[-1][2] == "ingest.max_file_mb"
     assert sum(rule == "ingest.binary" for _, _, rule in found) < 10
@@ -211,8 +182,8 @@ def test_the_run_file_says_what_a_file_is(tmp_path: Path) -> None:
     assert read(put(tmp_path, "a.dat", LINES), source("jsonl"))[1:2] == whole
     assert len(read(put(tmp_path, "b.dat", LINES), source("jsonl"), part_bytes=500)) == 30
     assert len(read(put(tmp_path, "c.dat.gz", gzip.compress(LINES)), source("jsonl"))) == 30
-    assert len(read(put(tmp_path, "d.zip", zipped({"x.dat": LINES})), source("jsonl"))) == 30
-    assert len(read(put(tmp_path, "e.dat", zipped({"x.jsonl": LINES})), source("zip"))) == 30
+    assert len(read(put(tmp_path, "d.zip", make_zip({"x.dat": LINES})), source("jsonl"))) == 30
+    assert len(read(put(tmp_path, "e.dat", make_zip({"x.jsonl": LINES})), source("zip"))) == 30
     assert read(put(tmp_path, "f.dat", LINES)) == [("", None, "ingest.unknown_format")]
 
 
@@ -237,7 +208,7 @@ def test_what_is_read_is_digested(tmp_path: Path) -> None:
     for name in ("甲", "乙"):
         path = put(tmp_path, "a.parquet", b"")
         pq.write_table(pa.table({"text": [f"{TEXT}{name}"]}), path)
-        for made in (path, put(tmp_path, "a.zip", zipped({"a.txt": f"{TEXT}{name}".encode()}))):
+        for made in (path, put(tmp_path, "a.zip", make_zip({"a.txt": f"{TEXT}{name}".encode()}))):
             reading = Reading(source(), limits(), (), ContentDigest())
             list(reading.records(cuts_of(made, source(), 1 << 25, limits())[0]))
             digests.add(reading.content.hexdigest())

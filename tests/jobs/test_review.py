@@ -18,6 +18,7 @@ from lexmill.core.review.verdicts import BAD, GOOD
 from lexmill.errors import ConfigError, GateError, InputError
 from lexmill.jobs import release, review, takedown
 from lexmill.jobs.job import Job
+from lexmill.report import status
 from lexmill.store import audit, files, reviews
 from lexmill.store.fingerprint import file_digest
 from tests.jobs.conftest import MakeJob
@@ -68,18 +69,22 @@ def test_the_whole_way_of_a_lot(make_job: MakeJob, tmp_path: Path) -> None:
     done = stages(job)
     with pytest.raises(GateError, match="has not been reviewed"):
         release.run(job, done)
+    assert status.review(job.workspace) == []
     drawn = review.sample(job)
+    assert status.review(job.workspace) == [f"review: lot {drawn['lot']} is drawn; verdicts of 0 of 0 reviewers are in"]
     assert drawn["documents"] == 20
     assert drawn["items"]["kept"] == 20
     assert drawn["items"]["dropped"] == 2
     assert drawn["items"]["planted"] == 4
     assert review.sample(job) == drawn
     read_by(job, tmp_path / "out", "甲", "乙")
+    assert status.review(job.workspace) == [f"review: lot {drawn['lot']} is drawn; verdicts of 2 of 2 reviewers are in"]
     shown = b"".join(path.read_bytes() for path in (tmp_path / "out").iterdir())
     assert not any(name.encode() in shown for name in NAMES)
     assert b"13900000007" not in shown
     decision = review.settle(job.config)
     assert decision["accepted"]
+    assert status.review(job.workspace) == [f"review: lot {drawn['lot']} is accepted"]
     assert decision["bounds"] == {"identifiers": 0.0, "defects": 0.0}  # the lot was read whole
     assert decision["planted"]["k"] == decision["planted"]["n"] == 4
     assert set(decision["reviewers"]) == {"R1", "R2"}
@@ -107,6 +112,7 @@ def test_a_direct_identifier_rejects_and_nothing_is_published(make_job: MakeJob,
     read_by(job, tmp_path / "out", "甲", say=lambda row: (BAD, DIRECT) if row["item"] == bad else truth(row))
     with pytest.raises(GateError, match=DIRECT):
         review.settle(job.config)
+    assert "is not accepted" in status.review(job.workspace)[0]
     with pytest.raises(GateError, match="rejected"):
         release.run(job, done)
     assert not job.workspace.releases.exists()

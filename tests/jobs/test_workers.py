@@ -12,12 +12,12 @@ from lexmill.config import Cluster, Config, load
 from lexmill.errors import ConfigError, StoppedError
 from lexmill.jobs.workers import Common, check_workers, differences, look, refusal, write_common
 from lexmill.store import files
-from tests.jobs.conftest import RUN_FILE
+from tests.jobs.conftest import run_file
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    (tmp_path / "run.toml").write_text(RUN_FILE.format(doc_type="qa"))
+    (tmp_path / "run.toml").write_text(run_file("qa"))
     (tmp_path / "a.jsonl").write_text('{"text": "甲"}\n')
     return load(tmp_path / "run.toml")
 

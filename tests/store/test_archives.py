@@ -3,7 +3,6 @@
 import io
 import struct
 import tarfile
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -16,35 +15,10 @@ from lexmill.config import Ingest
 from lexmill.core.ingest.limits import Allowance, Limits
 from lexmill.errors import DocumentError, StoppedError
 from lexmill.store.archives import Member, list_members, read_members, unpack
+from tests.made import make_7z, make_tar, make_zip
 
 LIMITS = Limits.of(Ingest())
 FILES = {"卷宗/判决书.txt": "判决".encode(), "空.txt": b"", "b.jsonl": b"{}\n" * 20}
-
-
-def make_zip(files: Mapping[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return out.getvalue()
-
-
-def make_tar(files: Mapping[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as archive:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return out.getvalue()
-
-
-def make_7z(files: Mapping[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with py7zr.SevenZipFile(out, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(data, name)
-    return out.getvalue()
 
 
 MAKE: dict[str, Callable[[Mapping[str, bytes]], bytes]] = {"zip": make_zip, "tar": make_tar, "7z": make_7z}

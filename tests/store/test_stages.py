@@ -1,5 +1,8 @@
 """Parts balance, receipts notice damage, and a swap that a kill cut in two is mended."""
 
+import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,8 @@ from lexmill.store.stages import (
     settle,
     swap,
 )
+
+FILES_OF_A_PART = (("", "parquet"), ("ledger/", "parquet"), ("receipts/", "json"))
 
 
 def documents(*texts: str) -> pa.Table:
@@ -96,17 +101,92 @@ def test_equal_work_gives_equal_manifests(tmp_path: Path) -> None:
     assert (tmp_path / "1/manifest.json").read_bytes() == (tmp_path / "2/manifest.json").read_bytes()
 
 
-@pytest.mark.parametrize("finished", [True, False])
-def test_a_swap_cut_in_two_is_settled(tmp_path: Path, finished: bool) -> None:
+class Killed(BaseException):
+    """What no handler of the code takes for an error of its own."""
+
+
+class Countdown:
+    """Lets so many operations of a kind through, and ends the process before the next one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left: int | None = None
+        for name in ("replace", "unlink", "rmdir", "mkdir"):
+            monkeypatch.setattr(os, name, self.counting(getattr(os, name)))
+
+    def counting(self, operation: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **named: Any) -> Any:
+            if self.left is not None:
+                self.left -= 1
+                if self.left < 0:
+                    raise Killed
+            return operation(*arguments, **named)
+
+        return counted
+
+
+def content(path: Path) -> dict[str, bytes]:
+    return {name: (path / name).read_bytes() for name in files.listing(path)}
+
+
+def half_replaced(folder: StageFolder) -> None:
+    """A stage of three parts, and beside it a finished build that keeps the first, changes the second and drops the third."""
+    built(folder, "甲", "乙", "丙")
+    changed = Target(folder.next, 1, "other").write(
+        Batch(documents("丁戊"), LEDGER.empty_table(), {}), count_documents(documents("丁戊"))
+    )
+    kept = folder.receipt(0)
+    assert kept is not None
+    files.write_json(folder.next.path / "manifest.json", make_manifest("x", "0", "fp", [kept, changed]))
+
+
+def test_a_swap_killed_at_any_moment_leaves_the_old_stage_or_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    half_replaced(StageFolder(tmp_path / "whole"))
+    old, new = content(tmp_path / "whole"), dict[str, bytes]()
+    swap(StageFolder(tmp_path / "whole"))
+    new = content(tmp_path / "whole")
+    assert sorted(new) == sorted(
+        ["manifest.json", *(f"{folder}part-0000{n}.{end}" for n in (0, 1) for folder, end in FILES_OF_A_PART)]
+    )
+    countdown, seen = Countdown(monkeypatch), []
+    for moment in range(100):
+        folder = StageFolder(tmp_path / str(moment))
+        countdown.left = None
+        half_replaced(folder)
+        countdown.left = moment
+        try:
+            swap(folder)
+        except Killed:
+            # And the next command, too, at its first operations.
+            for second in (0, 1, 2):
+                countdown.left = second
+                with suppress(Killed):
+                    settle(folder)
+            countdown.left = None
+            manifest = folder.manifest()
+            settle(folder)
+            seen.append(content(folder.path) == old)
+            assert content(folder.path) in (old, new)
+            if manifest is None:
+                assert content(folder.path) == new
+            continue
+        countdown.left = None
+        assert content(folder.path) == new
+        assert not folder.next.path.exists()
+        break
+    assert len(seen) > 8
+    assert seen.count(True) <= 1, "only before the old manifest went"
+
+
+def test_a_build_beside_a_standing_manifest_is_not_moved_in(tmp_path: Path) -> None:
     folder = StageFolder(tmp_path / "stage")
     old = built(folder, "甲")
-    new = built(folder.next, "乙")
-    if not finished:
-        (folder.next.path / "manifest.json").unlink()
-    folder.path.rename(tmp_path / "stage.old")  # and here it was killed
+    built(folder.next, "乙")
     settle(folder)
-    assert folder.manifest() == (new if finished else old)
-    assert not (tmp_path / "stage.old").exists()
+    assert folder.manifest() == old
+    (folder.path / "manifest.json").unlink()
+    (folder.next.path / "manifest.json").unlink()
+    settle(folder)
+    assert folder.manifest() is None
 
 
 def test_swap_replaces(tmp_path: Path) -> None:

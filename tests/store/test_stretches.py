@@ -1,13 +1,10 @@
 """Stretches tile the lines of a compressed file, whatever it is compressed by, and end where a line does."""
 
 import gzip
-import io
-import tarfile
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 
-import py7zr
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +15,7 @@ from lexmill.errors import DocumentError
 from lexmill.store.archives import Member, read_members
 from lexmill.store.raw import opened, read_file
 from lexmill.store.stretches import COMPRESSION, read_stretch, stretch_name, write_members, write_stretches
+from tests.made import make_7z, make_tar
 
 LIMITS = Limits.of(Ingest())
 
@@ -49,24 +47,10 @@ def test_what_is_broken_or_too_much_is_a_reason(tmp_path: Path) -> None:
 
 
 def tar_gz(files: Mapping[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as archive:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return out.getvalue()
+    return make_tar(files, "w:gz")
 
 
-def solid_7z(files: Mapping[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with py7zr.SevenZipFile(out, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(data, name)
-    return out.getvalue()
-
-
-@pytest.mark.parametrize(("fmt", "compression", "make"), [("tar", ".gz", tar_gz), ("7z", "", solid_7z)])
+@pytest.mark.parametrize(("fmt", "compression", "make"), [("tar", ".gz", tar_gz), ("7z", "", make_7z)])
 @given(sizes=st.lists(st.integers(0, 40), min_size=1, max_size=12), n_bytes=st.integers(1, 60))
 @settings(max_examples=30, deadline=None)
 def test_stretches_of_members_are_all_members_in_order(

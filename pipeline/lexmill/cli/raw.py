@@ -5,6 +5,7 @@ from typing import Annotated
 
 import orjson
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from lexmill import config as configuration
@@ -15,12 +16,14 @@ from lexmill.cli.base import ConfigFile, Settings, app, out
 def sources_command(config: ConfigFile, settings: Settings = None) -> None:
     """List what would be read, source by source, and the first problem in each; nothing is written.
 
+    A field of the records that is longer than all that would be read is named: map it if it is their text.
+
     Example: lexmill sources data-samples/demo.toml
     """
     from lexmill.jobs import preview
 
     table = Table(title="Sources")
-    for column in ("source", "type", "files", "MB", "formats", "encodings", "first problem"):
+    for column in ("source", "type", "files", "MB", "formats", "encodings", "longer field left out", "first problem"):
         table.add_column(column, justify="right" if column in ("files", "MB") else "left")
     for found in preview.survey_sources(configuration.load(config, tuple(settings or ()))):
         formats, encodings = (
@@ -29,7 +32,14 @@ def sources_command(config: ConfigFile, settings: Settings = None) -> None:
         )
         problem = f"{found.problem[0]} (file {found.problem[1]})" if found.problem else ""
         table.add_row(
-            found.name, found.doc_type, f"{found.n_files:,}", f"{found.n_bytes / 1e6:,.1f}", formats, encodings, problem
+            found.name,
+            found.doc_type,
+            f"{found.n_files:,}",
+            f"{found.n_bytes / 1e6:,.1f}",
+            formats,
+            encodings,
+            escape(", ".join(found.unread)),
+            problem,
         )
     out().print(table)
 

@@ -65,6 +65,13 @@ def diff_command(
             numbers = (f"{row[what]:,}" for what in ("added", "removed", "changed"))
             table.add_row(group, *numbers, f"{found['tokens'].get(group, 0):+,}")
         console.print(table)
+    if found["rules"]:
+        by_rule = Table(title="Rules that took more or less away")
+        for column in ("stage action:rule", "A", "B", "difference"):
+            by_rule.add_column(column, justify="left" if column == "stage action:rule" else "right")
+        for name, (was, now) in found["rules"].items():
+            by_rule.add_row(name, f"{was:,}", f"{now:,}", f"{now - was:+,}")
+        console.print(by_rule)
     reasons = Table(title="Why")
     for column in ("what", "which"):
         reasons.add_column(column)

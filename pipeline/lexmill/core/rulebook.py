@@ -1,11 +1,24 @@
 """What every rule family has in common: strict frozen tables that carry their own proof."""
 
+import re
 from abc import abstractmethod
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 RuleId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)+$")]
+
+
+def _compilable(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_compilable)]
+"""A regular expression."""
 
 
 class Fault(NamedTuple):

@@ -17,7 +17,7 @@ from lexmill.jobs.isolate import Split, isolated_part
 from lexmill.jobs.progress import Progress
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
-from lexmill.store.stages import Receipt, StageFolder, Target, make_manifest, settle, swap
+from lexmill.store.stages import Receipt, StageFolder, Target, make_manifest, part_name, part_names, settle, swap
 
 log = structlog.get_logger()
 
@@ -118,14 +118,15 @@ class Runner:
         except DamagedFile as error:
             log.warning("damaged manifest: its parts are checked and it is written again", stage=name, reason=str(error))
             manifest = None
-        old = {task.number: folder.receipt(task.number) for task in tasks}
-        current = {number: receipt for number, receipt in old.items() if receipt is not None}
+        numbers = {task.number for task in tasks}
+        current = {number: receipt for number, receipt in folder.receipts().items() if number in numbers}
         if manifest is not None:
             fresh = [current[task.number] for task in tasks if task.number in current and current[task.number].key == task.key]
             if len(fresh) == len(tasks) and manifest == make_manifest(name, self.version, fingerprint, fresh):
                 timing.reused += len(tasks)
                 return manifest
-            lost = [entry["name"] for number, entry in enumerate(manifest["parts"]) if number in old and old[number] is None]
+            names = [entry["name"] for entry in manifest["parts"]]
+            lost = [name for number, name in enumerate(names) if number in numbers and number not in current]
             for part in lost:
                 log.warning("a finished part is damaged or gone: it is made again", stage=name, part=part)
         receipts = self._reuse(folder, tasks, current)
@@ -140,20 +141,20 @@ class Runner:
         return done
 
     def _reuse(self, folder: StageFolder, tasks: Sequence[PartTask], current: dict[int, Receipt]) -> dict[int, Receipt]:
+        """Receipts of the parts that need not be made: those of the stage stay where they are until the swap, and after it."""
+        files.remove(folder.next.path / "manifest.json")
         receipts: dict[int, Receipt] = {}
-        (folder.next.path / "manifest.json").unlink(missing_ok=True)
+        stale = set(files.listing(folder.next.path))
+        made = folder.next.receipts() if stale else {}
         for task in tasks:
-            building = folder.next.receipt(task.number)
+            found, building = current.get(task.number), made.get(task.number)
             if building is not None and building.key == task.key:
                 receipts[task.number] = building
-                continue
-            found = current.get(task.number)
-            if found is not None and found.key == task.key:
-                files.copy(folder.part(task.number), folder.next.part(task.number))
-                if found.ledger_sha256 is not None:
-                    files.copy(folder.ledger(task.number), folder.next.ledger(task.number))
-                files.copy(folder.receipt_path(task.number), folder.next.receipt_path(task.number))
+                stale -= part_names(part_name(task.number), building.ledger_sha256 is not None)
+            elif found is not None and found.key == task.key:
                 receipts[task.number] = found
+        for name in stale:
+            files.remove(folder.next.path / name)
         return receipts
 
     def _run(

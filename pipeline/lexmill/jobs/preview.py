@@ -11,8 +11,10 @@ from lexmill import rules
 from lexmill.config import Config, Fields, Ingest, Source
 from lexmill.core.ingest.decode import decode
 from lexmill.core.ingest.document import make_document
+from lexmill.core.ingest.fields import Layout
+from lexmill.core.ingest.items import Row
 from lexmill.core.ingest.limits import Limits
-from lexmill.core.ingest.records import SPLITTABLE, BadRecord, read
+from lexmill.core.ingest.records import SPLITTABLE, BadRecord, Record, items_of, read
 from lexmill.errors import ConfigError, DocumentError, InputError
 from lexmill.jobs.reading import UNREAD, Extent, Reading, format_in
 from lexmill.schema import DOC_TYPES
@@ -20,12 +22,16 @@ from lexmill.store.convert import installed_converters
 from lexmill.store.raw import ContentDigest, compression_of, list_files, read_head
 
 _HEAD = 1 << 20
-_TEXT = frozenset({"jsonl", "json", "csv", "tsv", "txt", "md", "html"})
+_RECORDS = frozenset({"jsonl", "json", "csv", "tsv"})
+_TEXT = _RECORDS | frozenset({"txt", "md", "html"})
 
 
 @dataclass
 class SourceSurvey:
-    """One source as it lies there; ``problem`` is the first rule that would refuse something, and the number of that file."""
+    """One source as it lies there; ``problem`` is the first rule that would refuse something, and the number of that file.
+
+    ``unread`` are fields of its records, by name, that hold more characters than what is read of the same heads: is it the text?
+    """
 
     name: str
     doc_type: str
@@ -34,6 +40,7 @@ class SourceSurvey:
     formats: Counter[str] = field(default_factory=Counter)
     encodings: Counter[str] = field(default_factory=Counter)
     problem: tuple[str, int] | None = None
+    unread: list[str] = field(default_factory=list)
 
 
 def survey_sources(config: Config) -> list[SourceSurvey]:
@@ -46,6 +53,7 @@ def survey_sources(config: Config) -> list[SourceSurvey]:
     surveys = []
     for source in config.source:
         found = SourceSurvey(source.name, source.doc_type)
+        fields = _FieldSizes()
         for raw in list_files([config.resolve(pattern) for pattern in source.paths]):
             number = next(numbers)
             found.n_files += 1
@@ -58,15 +66,26 @@ def survey_sources(config: Config) -> list[SourceSurvey]:
             found.formats[f"{fmt}{compression}"] += 1
             problem = UNREAD.get(fmt)
             if fmt in _TEXT:
-                encoding, problem = _look(raw.uri, compression, raw.size, fmt, source, limits)
+                encoding, problem = _look(raw.uri, compression, raw.size, fmt, source, limits, fields)
                 found.encodings[encoding] += 1
             if problem and found.problem is None:
                 found.problem = (problem, number)
+        found.unread = sorted(name for name, n_chars in fields.unread.items() if n_chars > fields.read)
         surveys.append(found)
     return surveys
 
 
-def _look(uri: str, compression: str, size: int, fmt: str, source: Source, limits: Limits) -> tuple[str, str | None]:
+@dataclass
+class _FieldSizes:
+    """Characters that became documents, and those of the fields that did not."""
+
+    read: int = 0
+    unread: Counter[str] = field(default_factory=Counter)
+
+
+def _look(
+    uri: str, compression: str, size: int, fmt: str, source: Source, limits: Limits, fields: _FieldSizes
+) -> tuple[str, str | None]:
     """The encoding of a file's head (``–`` where it is no text), and the first problem with what can be read of it."""
     try:
         head, is_whole = read_head(uri, compression, size, _HEAD, limits)
@@ -81,7 +100,13 @@ def _look(uri: str, compression: str, size: int, fmt: str, source: Source, limit
         return "–", error.rule
     if not is_whole and fmt not in SPLITTABLE:
         return encoding, None
-    records = read(head, fmt, source.fields, source.doc_type, 0, limits, source.records)
+    records = list(read(head, fmt, source.fields, source.doc_type, 0, limits, source.records))
+    fields.read += sum(len(record.text) for record in records if isinstance(record, Record))
+    if fmt in _RECORDS and head.strip():
+        layout = Layout(source.fields, source.doc_type)
+        for item in items_of(head, fmt, 0, limits, source.records):
+            if isinstance(item, Row):
+                fields.unread.update(layout.unread(item.value))
     return encoding, next((record.rule for record in records if isinstance(record, BadRecord)), None)
 
 

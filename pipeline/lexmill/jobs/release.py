@@ -219,9 +219,9 @@ def _beside(job: Job, stage: str) -> dict[str, int]:
     if stage != "deidentify":
         return {}
     names, folder = Names(), job.workspace.stage(stage)
-    for number in range(len((folder.manifest() or {"parts": []})["parts"])):
-        receipt = folder.receipt(number)
-        if receipt is not None and "names" in receipt.sketches:
+    listed = len((folder.manifest() or {"parts": []})["parts"])
+    for number, receipt in folder.receipts().items():
+        if number < listed and "names" in receipt.sketches:
             names.merge(receipt.sketches["names"])
     return {"people.names": names.count()} if job.config.deidentify.enabled else {}
 

@@ -55,8 +55,9 @@ def draw(workspace: Workspace, size: int, seed: int) -> Sample:
 def _quotas(folder: StageFolder, fingerprints: list[str], size: int, seed: int) -> dict[int, dict[str, int]]:
     """How many documents of which group to take from which part."""
     holders: dict[str, list[int]] = defaultdict(list)
+    receipts = folder.receipts()
     for number in range(len(fingerprints)):
-        receipt = folder.receipt(number)
+        receipt = receipts.get(number)
         for group in sorted(receipt.counts.get("out", {})) if receipt else ():
             holders[group].append(number)
     quotas: dict[int, dict[str, int]] = defaultdict(dict)

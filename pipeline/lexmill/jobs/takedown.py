@@ -175,6 +175,8 @@ def take_down(config: Config, console: Console, targets: list[Target], day: date
             if held:
                 mark(folder, TAKEN_DOWN, successor, held)
                 marked[f"{releases.root.name}/{folder.name}/{WITHDRAWN}"] = file_digest(folder / WITHDRAWN)
+        for folder in releases.unfinished():
+            files.remove(folder)
         for path in _tables(workspace):
             if workspace.index in path.parents or not _holds(path, doc_ids, shorts):
                 continue

@@ -19,6 +19,7 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
+from lexmill.core.page import page_templates
 from lexmill.errors import ConfigError, InputError, LexmillError
 from lexmill.report import browse
 from lexmill.report.browse import Desk, Wanted
@@ -53,15 +54,8 @@ class Site:
 
 
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates(jinja2.FileSystemLoader(_TEMPLATES))
     environment.filters |= {
-        "n": lambda number: f"{number:,}",
         "query": lambda values: urlencode({k: v for k, v in values.items() if v}),
     }
     # What decontaminate calls a twin is an item of a benchmark.

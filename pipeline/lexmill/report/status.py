@@ -5,7 +5,7 @@ from rich.table import Table
 
 from lexmill.report.balance import totals
 from lexmill.schema import STAGES
-from lexmill.store import files, lock
+from lexmill.store import files, lock, reviews
 from lexmill.store.files import DamagedFile
 from lexmill.store.history import History
 from lexmill.store.releases import Releases
@@ -62,13 +62,30 @@ def is_held(workspace: Workspace) -> bool:
 
 
 def view(workspace: Workspace) -> Group:
-    """All of it, to be printed: a table of stages, who holds the workspace, and plan beside record where there are both."""
+    """All of it, to be printed: stages, plan beside record where there are both, the review, who holds the workspace."""
     table = Table(title=f"run {workspace.run}")
     for column in ("stage", "state", "parts", "docs out", "dropped", "quarantined"):
         table.add_column(column, justify="left" if column in ("stage", "state") else "right")
     for row in stages(workspace):
         table.add_row(*row)
-    return Group(table, *plan_and_record(workspace), holder(workspace))
+    return Group(table, *plan_and_record(workspace), *review(workspace), holder(workspace))
+
+
+def review(workspace: Workspace) -> list[str]:
+    """One line on the review of what stage filter holds now; none where nothing was drawn of it."""
+    try:
+        filtered = workspace.stage("filter").manifest()
+        where = reviews.folder(workspace.root, reviews.lot_of(filtered)) if filtered else None
+        if where is None or not where.plan.exists():
+            return []
+        decided, given = where.decided(), files.read_json(where.assignments) or []
+    except DamagedFile as error:
+        return [f"review: {error}"]
+    lot = where.path.name
+    if decided:
+        return [f"review: lot {lot} is {'accepted' if decided['accepted'] else 'not accepted'}"]
+    back = len(list(where.verdicts("R1").parent.glob("R*.json")))
+    return [f"review: lot {lot} is drawn; verdicts of {back} of {len(given)} reviewers are in"]
 
 
 def plan_and_record(workspace: Workspace) -> list[Table]:

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -242,6 +242,43 @@ def copy(source: Path, target: Path) -> None:
             raise stop from None
         with source.open("rb") as raw, atomic(target) as out:
             shutil.copyfileobj(raw, out, 1 << 20)
+
+
+def listing(folder: Path) -> dict[str, int]:
+    """Bytes of every file below ``folder`` by its path there (with ``/``); of nothing where there is no such folder."""
+    found: dict[str, int] = {}
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            about = path.lstat()
+            if stat.S_ISREG(about.st_mode):
+                found[path.relative_to(folder).as_posix()] = about.st_size
+    return found
+
+
+def read_all(folder: Path, names: Iterable[str]) -> Iterator[bytes]:
+    """The bytes of small files by their names in ``folder``, in no order; one that is gone meanwhile is left out."""
+    for name in names:
+        with suppress(FileNotFoundError):
+            yield (folder / name).read_bytes()
+
+
+def move(names: Iterable[str], source: Path, target: Path) -> None:
+    """Move files by their names from one folder to another, over what is there; a name that is gone was moved before.
+
+    File by file: not every store renames folders, and none of those that do not tells half of them from all.
+    """
+    folders = set()
+    try:
+        for name in names:
+            to = target / name
+            to.parent.mkdir(parents=True, exist_ok=True)
+            folders.add(to.parent)
+            with suppress(FileNotFoundError):
+                (source / name).replace(to)
+    except OSError as error:
+        raise stopping(error) or error from None
+    for folder in sorted(folders):
+        _sync_folder(folder)
 
 
 def sweep(folder: Path) -> None:

@@ -3,7 +3,7 @@
 ::
 
     releases/2026-11-30-0123456789abcdef/    day of publication and the manifest's digest
-        manifest.json                        what it is made of
+        manifest.json                        what it is made of; the last file: without it the folder is no release
         tokens/<window>/<set>-shard-….parquet
         text/<set>-part-….parquet
         DATACARD.md  DATACARD.zh.md  croissant.json  mix.json
@@ -15,6 +15,7 @@
 """
 
 import datetime
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +119,11 @@ class Releases:
         """Every release, oldest first."""
         return sorted(path.parent for path in self.root.glob(f"[!.]*/{MANIFEST}"))
 
+    def unfinished(self) -> list[Path]:
+        """Folders whose publication was cut before its end: they are no releases, and hold some of one's files."""
+        whole = set(self.folders())
+        return sorted(path for path in self.root.glob("*") if path.is_dir() and path not in whole)
+
     def find(self, release: str) -> Path | None:
         """The folder of a release by its id or its folder's name."""
         for folder in self.folders():
@@ -154,18 +160,19 @@ class Releases:
     def publish(
         self, body: Mapping[str, Any], data: Sequence[DataFile], pages: Mapping[str, bytes], today: datetime.date
     ) -> Path:
-        """Put a release there, whole or not at all, and return its folder; a whole one of the same name is left as it is.
+        """Put a release there and return its folder, which is none before its manifest, the last file; a whole one stays.
 
         ``pages`` are the further files by name. Raises DamagedFile where a data file is not what its entry says.
         """
         folder = self.find(str(body["release"])) or self.root / f"{today.isoformat()}-{body['release']}"
         if self.is_whole(folder, body):
             return folder
-        building = folder.with_name(f".{folder.name}.next")
-        files.remove(building)
+        # What stands here is half of it, or damaged: the name is a digest of what it holds.
+        files.remove(folder / MANIFEST)
+        files.remove(folder)
         sums = {}
         for one in data:
-            target = building / str(one.entry["path"])
+            target = folder / str(one.entry["path"])
             # The file may be linked, not copied; the folder that it came from keeps it private there.
             files.copy(one.source, target)
             if file_digest(target) != one.entry["sha256"]:
@@ -173,12 +180,12 @@ class Releases:
             target.chmod(IMMUTABLE)
             sums[str(one.entry["path"])] = str(one.entry["sha256"])
         for name, content in pages.items():
-            sums[name] = files.write_bytes(building / name, content, IMMUTABLE)
-        sums[MANIFEST] = files.write_json(building / MANIFEST, body, IMMUTABLE)
+            sums[name] = files.write_bytes(folder / name, content, IMMUTABLE)
+        manifest = files.json_bytes(body)
+        sums[MANIFEST] = hashlib.sha256(manifest).hexdigest()
         lines = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(sums.items()))
-        files.write_bytes(building / SUMS, lines.encode(), IMMUTABLE)
-        files.remove(folder)  # only a damaged one stands here: the name is a digest of what it holds
-        building.rename(folder)
+        files.write_bytes(folder / SUMS, lines.encode(), IMMUTABLE)
+        files.write_bytes(folder / MANIFEST, manifest, IMMUTABLE)
         return folder
 
 

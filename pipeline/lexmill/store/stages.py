@@ -6,20 +6,20 @@
     <stage>/ledger/part-00000.parquet why documents or characters left
     <stage>/receipts/part-00000.json  written last: this part is finished, and this is what it depended on
     <stage>/manifest.json             written when all parts are finished: the stage exists
-    <stage>.next/                     the same, being built; swapped in when its manifest stands
+    <stage>.next/                     the parts that are made anew; moved in when the manifest of the whole stands here
 
 Receipts and manifests hold digests and counts only, so equal work gives equal bytes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from lexmill.core.batch import Batch
@@ -32,6 +32,9 @@ from lexmill.store.fingerprint import digest, file_digest
 Counts = dict[str, dict[str, dict[str, int]]]  # kind (in, out, drop, quarantine, edit) → "source/type" → unit → number
 
 UNITS = ("docs", "chars", "bytes")
+_MANIFEST_NAME = "manifest.json"
+_RECEIPTS = "receipts/"
+_LEDGER = "ledger/"
 
 
 def part_name(number: int) -> str:
@@ -132,18 +135,24 @@ class StageFolder:
             receipt = files.read_shaped(self.receipt_path(number), _RECEIPT)
         except DamagedFile:
             return None
-        if receipt is None:
-            return None
-        sizes = [(self.part(number), receipt.size)]
-        if receipt.ledger_sha256 is not None:
-            sizes.append((self.ledger(number), receipt.ledger_size))
-        for path, size in sizes:
+        found = {}
+        for name in _part_files(receipt) if receipt else ():
+            with suppress(OSError):
+                found[name] = (self.path / name).stat().st_size
+        return receipt if receipt and _part_files(receipt).items() <= found.items() else None
+
+    def receipts(self) -> dict[int, Receipt]:
+        """``receipt`` of every part that has one, by its number; what lies in the folder is listed once for all."""
+        sizes = files.listing(self.path)
+        found = {}
+        for data in files.read_all(self.path, [name for name in sizes if name.startswith(_RECEIPTS)]):
             try:
-                if path.stat().st_size != size:
-                    return None
-            except OSError:
-                return None
-        return receipt
+                receipt = _RECEIPT.validate_json(data)
+            except ValidationError:
+                continue
+            if _part_files(receipt).items() <= sizes.items():
+                found[receipt.number] = receipt
+        return found
 
     def manifest(self) -> dict[str, Any] | None:
         """The manifest, or None where the stage does not exist; raises DamagedFile where it is cut or garbled."""
@@ -408,25 +417,49 @@ def make_manifest(stage: str, version: str, fingerprint: str, receipts: Sequence
 
 
 def swap(folder: StageFolder) -> None:
-    """Put the finished ``.next`` in the place of the stage; a kill in between is mended by ``settle``."""
-    old = folder.path.with_name(folder.path.name + ".old")
-    files.remove(old)
-    if folder.path.exists():
-        folder.path.rename(old)
-    folder.next.path.rename(folder.path)
-    files.remove(old)
+    """Move what the finished ``.next`` has into the stage, and the manifest last; a kill in between is mended by ``settle``.
+
+    The stage does not exist while files move. What the new manifest lists and ``.next`` does not have is in the stage already.
+    """
+    building, standing = folder.next.path, folder.path
+    manifest = (building / _MANIFEST_NAME).read_bytes()
+    entries = (folder.next.manifest() or {"parts": []})["parts"]
+    wanted = {name for entry in entries for name in part_names(entry["name"], entry["ledger_sha256"] is not None)}
+    files.remove(standing / _MANIFEST_NAME)
+    made = [name for name in files.listing(building) if name in wanted]
+    receipts = {name for name in made if name.startswith(_RECEIPTS)}
+    # A receipt goes before its part does, and comes after it: it never vouches for another part than its own.
+    for name in files.listing(standing):
+        if name not in wanted or name in receipts:
+            files.remove(standing / name)
+    files.move([name for name in made if name not in receipts], building, standing)
+    files.move(sorted(receipts), building, standing)
+    files.write_bytes(standing / _MANIFEST_NAME, manifest)
+    for name in files.listing(building):
+        if name != _MANIFEST_NAME:
+            files.remove(building / name)
+    files.remove(building)
 
 
 def settle(folder: StageFolder) -> None:
-    """Finish a swap that a kill cut in two: the finished ``.next`` moves in, or the ``.old`` moves back."""
-    old = folder.path.with_name(folder.path.name + ".old")
-    if not folder.path.exists() and old.exists():
-        try:
-            finished = folder.next.manifest() is not None
-        except DamagedFile:
-            finished = False
-        (folder.next.path if finished else old).rename(folder.path)
-    files.remove(old)
+    """Finish a swap that was cut; where the old manifest still stands, none had begun, and ``.next`` is left as it is."""
+    try:
+        finished = folder.next.manifest()
+        if finished is not None and folder.manifest() in (None, finished):
+            swap(folder)
+    except DamagedFile:
+        return
+
+
+def part_names(name: str, has_ledger: bool) -> set[str]:
+    """Every file of a part, by its path in the stage's folder."""
+    return {name, f"{_RECEIPTS}{Path(name).stem}.json", *([f"{_LEDGER}{name}"] if has_ledger else ())}
+
+
+def _part_files(receipt: Receipt) -> dict[str, int]:
+    """The files that a receipt vouches for, and their bytes."""
+    name = part_name(receipt.number)
+    return {name: receipt.size, **({f"{_LEDGER}{name}": receipt.ledger_size} if receipt.ledger_sha256 is not None else {})}
 
 
 def discard_damaged(folder: StageFolder) -> list[str]:
@@ -436,8 +469,9 @@ def discard_damaged(folder: StageFolder) -> list[str]:
     except DamagedFile:
         return ["manifest.json"]
     damaged = []
+    receipts = folder.receipts() if manifest else {}
     for number, entry in enumerate(manifest["parts"] if manifest else []):
-        receipt = folder.receipt(number)
+        receipt = receipts.get(number)
         wanted = [(folder.part(number), entry["sha256"])]
         if entry["ledger_sha256"]:
             wanted.append((folder.ledger(number), entry["ledger_sha256"]))

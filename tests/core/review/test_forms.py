@@ -176,3 +176,9 @@ def test_what_the_reviewer_said_last_holds() -> None:
 def test_what_is_no_export_is_refused(data: bytes) -> None:
     with pytest.raises(InputError):
         labelstudio.read(data, "乙")
+
+
+def test_the_export_that_leaves_answers_out_is_named() -> None:
+    shortened = [{"id": 1, "item": "00aa", "verdict": "合格", "annotator": 1, "annotation_id": 3}]
+    with pytest.raises(InputError, match="JSON-MIN"):
+        labelstudio.read(orjson.dumps(shortened), "乙")

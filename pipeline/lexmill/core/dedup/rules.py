@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from lexmill.config import DocType
 from lexmill.core.dedup.compare import comparison_copy
@@ -21,7 +21,7 @@ from lexmill.core.dedup.identity import (
     fold_title,
     version,
 )
-from lexmill.core.rulebook import Fault, Rule, Rulebook
+from lexmill.core.rulebook import Fault, Pattern, Rule, Rulebook
 
 Pairs = Annotated[
     tuple[Annotated[tuple[str, str], Field(strict=False)], ...],
@@ -31,15 +31,6 @@ Pairs = Annotated[
 Lines = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
 
 
-def _compilable(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
-    return pattern
-
-
-Pattern = Annotated[str, AfterValidator(_compilable)]
 _compiled = cache(re.compile)
 
 Identity = Literal["case_number", "trial_level", "version_date", "title", "question", "answer"]

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
-
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import Address, DeidTables
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.zones import Zones, join
+from lexmill.core.deid.words import ADDRESS, all_words
+from lexmill.core.deid.zones import Stretches, Zones, join
 
 _MODEL_RULE = "model.address"
 _SEAT_REACH = 24
@@ -87,12 +86,11 @@ class AddressScanner:
             for cue in table.cues.split():
                 self._cues.setdefault(cue, table)
         self._door_rule = next((table.id for table in rules.address if not table.cues), "")
-        self._tables = tuple(self._cues.values())
+        self._tables = [self._cues.get(word) for word in all_words(rules)]
         seats = [cue for cue, table in self._cues.items() if table.entity == "ORG_ADDRESS"]
         self._seat = re.compile(
             f"(?:{'|'.join(sorted(seats, key=lambda cue: (-len(cue), cue)))})[^，。；\n]{{0,{_SEAT_REACH}}}\\Z"
         )
-        self._cue = AhoCorasick(list(self._cues), matchkind=MatchKind.Standard, implementation=Implementation.DFA)
         self._county = re.compile(
             f"(?:(?:{provinces})(?:省|市|(?:壮族|回族|维吾尔)?自治区|特别行政区)?)?"
             f"(?:(?!小区|社区)[{_HAN}]{{2,7}}?(?:自治州|地区|市|盟))?"
@@ -103,12 +101,12 @@ class AddressScanner:
         """The masked parts of all addresses, sorted and disjoint; ``mentions`` are the model's."""
         spans: list[Span] = []
         last = 0
-        matches = self._cue.find_matches_as_indexes(text, overlapping=True)
-        for index, cue_start, cue_end in sorted(matches, key=lambda match: (match[1], -match[2])):
+        for word, cue_start, cue_end in sorted(zones.hits.of(ADDRESS), key=lambda match: (match[1], -match[2])):
             if cue_start < last or text[cue_end : cue_end + 1] in _NO_CUE:
                 continue
             last = cue_end
-            table = self._tables[index]
+            table = self._tables[word]
+            assert table is not None  # it is a word of this list
             block = _BLOCK.match(text, cue_end)
             if block is None or not _HINT.search(block["body"]):
                 continue
@@ -125,7 +123,7 @@ class AddressScanner:
             )
         if self._door_rule:
             told = join((span.start, span.end) for span in spans)
-            known = Zones(*told, ())
+            known = Stretches(*told)
             for match in _DOOR.finditer(text):
                 if known.overlap(match.start(), match.end()):
                     continue
@@ -139,7 +137,7 @@ class AddressScanner:
                 if not zones.overlap(start, end) and not _COMMON.search(text, start, end):
                     spans.append(Span(start, end, "ADDRESS", self._door_rule))
         told = join((span.start, span.end) for span in spans)
-        known = Zones(*told, ())
+        known = Stretches(*told)
         for mention in mentions:
             if mention.label != "ADDRESS":
                 continue

@@ -4,6 +4,8 @@ import re
 
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables
+from lexmill.core.deid.words import BIRTH, BIRTH_WORDS, all_words
+from lexmill.core.deid.zones import Zones
 from lexmill.errors import DocumentError
 
 # A birth date stands at most this far from the word that tells it.
@@ -29,18 +31,19 @@ class BirthScanner:
             for mark, value in _PARTS.items():
                 pattern = pattern.replace(mark, value)
             self._patterns.append((table.id, re.compile(pattern)))
-        self._trigger = re.compile("[生男女](?:(?<=[日月 （(出]生)|(?<=生)(?=[于日])|(?<=[男女])(?=[，,]))")
+        self._shown_by = [BIRTH_WORDS.get(word, 0) for word in all_words(rules)]
 
-    def find(self, text: str) -> list[Span]:
+    def find(self, text: str, zones: Zones) -> list[Span]:
         """All birth dates, by place, then by rule; a date that two rules find stands twice."""
         found: dict[Span, None] = {}
-        for hit in self._trigger.finditer(text):
-            if not _YEAR.search(text, max(0, hit.start() - _REACH), hit.end() + _REACH):
+        for at in sorted({start + self._shown_by[word] for word, start, _ in zones.hits.of(BIRTH)}):
+            low, high = max(0, at - _REACH), at + 1 + _REACH
+            if not _YEAR.search(text, low, high):
                 continue
             for rule, pattern in self._patterns:
                 # A pattern looks at what follows its match: it must not end where the window does.
-                for match in pattern.finditer(text, max(0, hit.start() - _REACH), hit.end() + _REACH + _AHEAD):
-                    if match.end() <= hit.end() + _REACH:
+                for match in pattern.finditer(text, low, high + _AHEAD):
+                    if match.end() <= high:
                         found[Span(*match.span("date"), "BIRTH_DATE", rule)] = None
         return list(found)
 

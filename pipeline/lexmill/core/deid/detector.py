@@ -119,8 +119,12 @@ class Detector:
         the rules where a surname stands right beside a surrogate, or the end of an organisation's name near it, and there all is
         read again. What a user's recognisers make of masked text nobody knows: all is read again.
         """
+        if self._has_more:
+            return True
+        if not replacements:
+            return False
         places = list(_places(replacements))
-        if self._has_more or (self._readings[doc_type].evidence != "label" and self._model_sees_more(output, places)):
+        if self._readings[doc_type].evidence != "label" and self._model_sees_more(output, places):
             return True
         stretches = []
         last = 0

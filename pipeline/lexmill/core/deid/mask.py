@@ -39,17 +39,20 @@ def mask_fields(
     text = _BORDER.join(fields)
     replacements = _settle(text, doc_type, detector, introduced)
     masked = []
-    start = 0
+    start = at = 0
     for field in fields:
         end = start + len(field)
-        inside = tuple(
-            item._replace(start=item.start - start, end=item.end - start)
-            for item in replacements
-            if start <= item.start and item.end <= end
-        )
+        first = at
+        while at < len(replacements) and replacements[at].end <= end:
+            at += 1
+        inside = replacements[first:at]
+        if inside and inside[0].start < start:
+            raise DocumentError("deid.field_border")
+        if start:
+            inside = tuple(item._replace(start=item.start - start, end=item.end - start) for item in inside)
         masked.append(Masked(splice(field, inside), inside))
         start = end + len(_BORDER)
-    if sum(len(item.spans) for item in masked) != len(replacements):
+    if at != len(replacements):
         raise DocumentError("deid.field_border")
     return tuple(masked)
 

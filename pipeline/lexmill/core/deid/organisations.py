@@ -5,10 +5,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lexmill.core.deid.automaton import build_automaton, build_passing_automaton
+from lexmill.core.deid.lexer import find_names
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Evidence
 from lexmill.core.deid.tagger import Mention
+from lexmill.core.deid.words import ORGANISATION, all_words
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
@@ -66,7 +67,7 @@ class OrganisationScanner:
                 self._kinds.setdefault(suffix, _Kind(table.id, table.entity))
         self._doubtful = frozenset(suffix for table in rules.organisation for suffix in table.doubtful.split())
         self._suffixes = tuple(sorted(self._kinds, key=lambda word: (-len(word), word)))
-        self._suffix = build_automaton(self._suffixes)
+        self._words = all_words(rules)
         boundary = (*rules.words("org_boundary"), *rules.words("org_role"))
         self._single = re.compile(f"[{''.join(word for word in boundary if len(word) == 1)}]")
         self._boundary = re.compile(
@@ -115,8 +116,8 @@ class OrganisationScanner:
         names: dict[str, _Kind] = {}
         full: dict[str, _Kind] = {}
         ends: set[int] = set()
-        for index, suffix_start, suffix_end in self._suffix.find_matches_as_indexes(text):
-            suffix = self._suffixes[index]
+        for word, suffix_start, suffix_end in zones.hits.of(ORGANISATION):
+            suffix = self._words[word]
             if text[suffix_end : suffix_end + 1] in _NO_END:
                 continue
             start = self._start(text, suffix_start, suffix, evidence)
@@ -159,7 +160,7 @@ class OrganisationScanner:
             return []
         keys = list(names)
         spans = []
-        for index, start, end in build_passing_automaton(keys).find_matches_as_indexes(text):
+        for index, start, end in find_names(zones.hits.codes, keys):
             if not zones.overlap(start, end):
                 spans.append(Span(start, end, names[keys[index]].entity, names[keys[index]].rule))
         return spans

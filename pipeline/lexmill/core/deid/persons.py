@@ -7,13 +7,14 @@ string, a string with enough evidence is a name, and every mention of a name is 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
-from lexmill.core.deid.automaton import build_automaton, build_passing_automaton
+from lexmill.core.deid.lexer import find_names
 from lexmill.core.deid.tables import DeidTables, Evidence, PersonPattern, PersonRole
 from lexmill.core.deid.tagger import Mention
+from lexmill.core.deid.words import CUE, all_words, openings, trigger
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
@@ -154,10 +155,20 @@ def _is_han(text: str, at: int) -> bool:
     return "\u4e00" <= text[at : at + 1] <= "\u9fa5"
 
 
-def _windows(trigger: re.Pattern[str], text: str) -> list[tuple[int, int]]:
-    """Stretches around the hits of ``trigger``, sorted and disjoint."""
+def _hits(pattern: re.Pattern[str], text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
+    """What ``finditer`` finds of a pattern whose matches begin at some of the ``starts``, which are sorted."""
+    last = 0
+    for start in starts:
+        hit = pattern.match(text, start) if start >= last else None
+        if hit is not None:
+            last = hit.end()
+            yield hit
+
+
+def _windows(hits: Iterable[re.Match[str]], text: str) -> list[tuple[int, int]]:
+    """Stretches around the ``hits`` of a trigger, sorted and disjoint."""
     windows: list[tuple[int, int]] = []
-    for hit in trigger.finditer(text):
+    for hit in hits:
         low, high = max(0, hit.start() - _REACH), min(len(text), hit.end() + _REACH)
         if windows and low <= windows[-1][1]:
             low = windows.pop()[0]
@@ -219,15 +230,15 @@ class PersonScanner:
         self._foreign = re.compile(f"[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}}")
         self._patterns = [_fill(table, surnames, compounds, plain) for table in rules.person_pattern]
         self._patterns_at = [
-            (table, re.compile(table.trigger.replace("{HAN}", _HAN)), pattern) for table, pattern in self._patterns
+            (table, re.compile(table.trigger.replace("{HAN}", _HAN)), openings(table.trigger) is not None, pattern)
+            for table, pattern in self._patterns
         ]
         self._pattern_rules = frozenset(table.id for table in rules.person_pattern)
         after: dict[str, _Cue] = {}
         for role in rules.role:
             for word in role.cues.split():
                 after.setdefault(word, _Cue(role.id, role.role, role.strength, word in ("法定代理人", "监护人")))
-        self._cues = tuple(after.values())
-        self._cue_words = build_automaton(list(after))
+        self._cues = [after.get(word) for word in all_words(rules)]
         self._first = self._surnames | {word[0] for word in compounds}
         self._beside = frozenset(rules.characters("beside"))
         self._acts = frozenset(rules.words("act"))
@@ -328,8 +339,9 @@ class PersonScanner:
                 found[name] = _Evidence(points, rule, role, ruled=rule != _MODEL_RULE)
 
         sure, doubtful = self._take_mentions(text, zones, evidence, mentions, found)
-        for table, trigger, pattern in self._patterns_at if evidence != "label" else ():
-            for low, high in _windows(trigger, text):
+        for table, shown, listed, pattern in self._patterns_at if evidence != "label" else ():
+            hits = _hits(shown, text, zones.hits.starts(trigger(table.id))) if listed else shown.finditer(text)
+            for low, high in _windows(hits, text):
                 for match in pattern.finditer(text, low, high):
                     for group in match.groupdict():
                         at = match.start(group)
@@ -343,13 +355,15 @@ class PersonScanner:
                                 add(at, at + length, _ENOUGH, table.id, table.role)
                             at += len(name) + 1
         party: str | None = None
-        for index, _, cue_end in self._cue_words.find_matches_as_indexes(text):
+        for which, _, cue_end in zones.hits.of(CUE):
+            cue = self._cues[which]
+            assert cue is not None  # it is a word of this list
             if evidence == "story":
                 # Most of what stands behind a cue begins no name; that is seen fastest here.
                 if cue_end in sure or text[cue_end : cue_end + 1] not in self._no_cue or self._begins_name(text, cue_end):
-                    party = self._read_after(text, self._cues[index], cue_end, add, found, sure, party)
+                    party = self._read_after(text, cue, cue_end, add, found, sure, party)
             else:
-                self._read_strictly(text, self._cues[index], cue_end, evidence, add)
+                self._read_strictly(text, cue, cue_end, evidence, add)
         if evidence == "label":
             return found
         if evidence == "story":
@@ -377,7 +391,7 @@ class PersonScanner:
         sure: dict[int, int] = {}
         needed: dict[str, float] = {}
         repeated: dict[str, list[float]] = {}
-        traditional = sum(char in text for char in self._nobody_part) >= _TRADITIONAL
+        traditional = zones.hits.marked >= _TRADITIONAL
         for start, end, label, margin in mentions:
             if label != "PERSON":
                 continue
@@ -759,7 +773,7 @@ class PersonScanner:
 
     def _mentions(self, text: str, names: dict[str, _Evidence], zones: Zones, read: frozenset[int]) -> list[PersonSpan]:
         keys = list(names)
-        mentions = build_passing_automaton(keys).find_matches_as_indexes(text)
+        mentions = find_names(zones.hits.codes, keys)
         companies = {index for index, _, end in mentions if text.startswith("公司", end)}
         # What the model takes for a name here and for a word elsewhere in the text is a word.
         words = {index for index, name in enumerate(keys) if not names[name].ruled and self._is_word(name)}

@@ -193,7 +193,9 @@ class PlaceAndBirthRecognizer(_Recognizer):
 
     def analyze(self, text: str, entities: list[str], nlp_artifacts: LegalArtifacts) -> list[RecognizerResult]:  # noqa: ARG002
         """All addresses and birth dates."""
-        return self._results(self._addresses.find(text, nlp_artifacts.zones, nlp_artifacts.mentions) + self._births.find(text))
+        return self._results(
+            self._addresses.find(text, nlp_artifacts.zones, nlp_artifacts.mentions) + self._births.find(text, nlp_artifacts.zones)
+        )
 
 
 class LegalAnalyzerEngine(AnalyzerEngine):

@@ -69,7 +69,7 @@ class DeidRules(DeidTables):
                 yield span.start, span.end, span.rule
             for person in persons.find(text, at, "story", ()):
                 yield person.start, person.end, person.rule
-            for span in (*organisations.find(text, at, "story", ()), *addresses.find(text, at, ()), *births.find(text)):
+            for span in (*organisations.find(text, at, "story", ()), *addresses.find(text, at, ()), *births.find(text, at)):
                 yield span.start, span.end, span.rule
 
         tables: tuple[Example, ...] = (

@@ -5,8 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lexmill.core.deid.automaton import build_automaton
+from lexmill.core.deid.lexer import Hits
 from lexmill.core.deid.tables import DeidTables
+from lexmill.core.deid.words import BODY, build_lexer
 from lexmill.core.structure import casenumber
 
 # The title of a case names its parties: 《…抢劫案》.
@@ -21,18 +22,25 @@ _WORDS = re.compile(r".*(?:判决|本院|指定|指派|原审|一审|二审|公�
 _REACH = 24
 
 
-@dataclass(frozen=True)
-class Zones:
-    """Sorted, disjoint stretches ``starts[i]:ends[i]``, and the case numbers among them."""
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Sorted, disjoint stretches ``starts[i]:ends[i]``."""
 
     starts: tuple[int, ...]
     ends: tuple[int, ...]
-    case_numbers: tuple[casenumber.CaseNumber, ...]
 
     def overlap(self, start: int, end: int) -> bool:
         """Whether ``start:end`` touches a stretch."""
         at = bisect_right(self.starts, start)
         return (at > 0 and self.ends[at - 1] > start) or (at < len(self.starts) and self.starts[at] < end)
+
+
+@dataclass(frozen=True, slots=True)
+class Zones(Stretches):
+    """The zones of a text, the case numbers among them, and what words of the rules stand where in it."""
+
+    case_numbers: tuple[casenumber.CaseNumber, ...]
+    hits: Hits
 
 
 def join(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -53,8 +61,7 @@ class ZoneScanner:
 
     def __init__(self, rules: DeidTables) -> None:
         self._province = re.compile("|".join(rules.words("province")))
-        suffixes = list(dict.fromkeys(word for table in rules.public_body for word in table.suffixes.split()))
-        self._body = build_automaton(suffixes)
+        self._lexer = build_lexer(rules)
 
     def body_start(self, text: str, suffix_start: int) -> int:
         """Where the name of the public body begins whose suffix starts at ``suffix_start``."""
@@ -72,9 +79,10 @@ class ZoneScanner:
 
     def scan(self, text: str) -> Zones:
         """The zones of ``text``."""
+        hits = self._lexer.scan(text)
         numbers = tuple(casenumber.find(text))
         stretches = [(number.start, number.end) for number in numbers]
         stretches += [match.span() for match in _TITLE.finditer(text)]
-        stretches += [(self.body_start(text, start), end) for _, start, end in self._body.find_matches_as_indexes(text)]
+        stretches += [(self.body_start(text, start), end) for _, start, end in hits.of(BODY)]
         starts, ends = join(stretches)
-        return Zones(starts, ends, numbers)
+        return Zones(starts, ends, numbers, hits)

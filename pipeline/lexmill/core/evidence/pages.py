@@ -22,6 +22,7 @@ import orjson
 from lexmill.core.evidence import tables
 from lexmill.core.evidence.figures import DEID, PEOPLE, SAMPLING, SOURCES, TAKEDOWNS, described, figures
 from lexmill.core.evidence.rules import Clause, StandardsRules
+from lexmill.core.page import page_templates
 
 INDEX = "evidence/index.html"
 FIGURES, CLAUSES = "evidence/figures.json", "evidence/clauses.json"
@@ -152,13 +153,7 @@ def _page(
     sha256: Mapping[str, str],
     date: str,
 ) -> bytes:
-    environment = jinja2.Environment(
-        loader=jinja2.DictLoader(dict(templates)),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates(jinja2.DictLoader(dict(templates)))
     environment.filters |= {"said": _said, "bounds": _bounds}
     return (
         environment.get_template("evidence.html.j2")

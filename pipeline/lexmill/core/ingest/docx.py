@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, NamedTuple, Protocol
 from xml.parsers import expat
 
-from lexmill.core.ingest.items import Broken, Item, Page
+from lexmill.core.ingest.items import Item, whole
 from lexmill.core.ingest.limits import Allowance, Limits
 from lexmill.core.ingest.numbering import Level, Numbering
 from lexmill.core.ingest.zipped import BROKEN, open_zip
@@ -67,12 +67,7 @@ def read_docx(data: bytes, limits: Limits) -> Iterator[Item]:
     declaration (ECMA-376 part 2, 8.1.4 forbids it; it is what entity bombs are made of), is nested deeper than 512 elements
     (``ingest.too_deep``), or unpacks to more than the limits allow.
     """
-    try:
-        text = _document_text(data, limits)
-    except DocumentError as error:
-        yield Broken(None, error.rule, 0, len(data))
-    else:
-        yield Page(text, None, {})
+    return whole(data, lambda: _document_text(data, limits))
 
 
 def _document_text(data: bytes, limits: Limits) -> str:

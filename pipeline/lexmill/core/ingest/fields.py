@@ -39,6 +39,9 @@ _ASKER = frozenset({"human", "user", "client", "用户", "客户"})
 _INSTRUCTOR = frozenset({"system"})
 _MAX_DEPTH = 8
 _MAX_LAYOUTS = 1000
+# Characters of a field that may be the text of a record, and as many of its beginning as tell it.
+_LONG = 200
+_SEEN = 40
 
 Roles = Mapping[str, Sequence[str]]
 
@@ -80,6 +83,17 @@ class Layout:
         A list of sentences, or of questions with answers, is one document; a list of other records is as many.
         """
         return self._descend(value, place, 0)
+
+    def unread(self, value: Any) -> dict[str, int]:
+        """Characters by name of the fields of a record whose text is in no document of it; short ones are left out."""
+        if not isinstance(value, dict):
+            return {}
+        text = "".join(found.document.text for found in self.documents(value, "") if isinstance(found.document, Composed))
+        return {
+            name: len(field)
+            for name, field in value.items()
+            if isinstance(field, str) and len(field) >= _LONG and field.strip()[:_SEEN] not in text
+        }
 
     def _descend(self, value: Any, place: str, depth: int) -> Iterator[Found]:
         document = self._document(value)

@@ -1,7 +1,9 @@
 """What a reader finds in a file, before anyone asks which of its fields is the text."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
+
+from lexmill.errors import DocumentError
 
 
 class Row(NamedTuple):
@@ -29,3 +31,13 @@ class Broken(NamedTuple):
 
 
 Item = Row | Page | Broken
+
+
+def whole(data: bytes, read: Callable[[], str]) -> Iterator[Item]:
+    """The one document of a file whose text ``read`` gives; what it raises as DocumentError is the reason there is none."""
+    try:
+        text = read()
+    except DocumentError as error:
+        yield Broken(None, error.rule, 0, len(data))
+    else:
+        yield Page(text, None, {})

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pypdfium2 as pdfium
 
-from lexmill.core.ingest.items import Broken, Item, Page
+from lexmill.core.ingest.items import Item, whole
 from lexmill.core.ingest.limits import Limits
 from lexmill.errors import DocumentError
 
@@ -48,12 +48,7 @@ def read_pdf(data: bytes, limits: Limits) -> Iterator[Item]:
 
     A file most of whose pages have no text is ``ingest.needs_ocr``, one with a password ``ingest.encrypted``.
     """
-    try:
-        text = _document_text(data, limits)
-    except DocumentError as error:
-        yield Broken(None, error.rule, 0, len(data))
-    else:
-        yield Page(text, None, {})
+    return whole(data, lambda: _document_text(data, limits))
 
 
 def _document_text(data: bytes, limits: Limits) -> str:

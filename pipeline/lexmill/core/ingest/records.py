@@ -152,13 +152,18 @@ def read(
     if fmt in _PAGES and len(data) > limits.record:
         yield BadRecord(None, "ingest.max_record_mb", 0, len(data))
         return
+    yield from read_rows(items_of(data, fmt, base, limits, records), fields, doc_type)
+
+
+def items_of(data: bytes, fmt: str, base: int, limits: Limits, records: str | None) -> Iterator[Item]:
+    """What ``fmt``'s reader finds in a file that is not blank; the arguments are those of ``read``."""
     if fmt in SPLITTABLE:
         items = read_jsonl(data, base)
     elif fmt in _UNPACKING_READERS:
         items = _UNPACKING_READERS[fmt](data, limits)
     else:
         items = _READERS[fmt](data)
-    yield from read_rows(_inside(items, records) if records else items, fields, doc_type)
+    return _inside(items, records) if records else items
 
 
 def read_rows(items: Iterable[Item], fields: Fields, doc_type: str) -> Iterator[Record | BadRecord]:

@@ -8,11 +8,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from lexmill.core.ingest import glance
 from lexmill.core.ingest.glance import Glancer
-from lexmill.core.rulebook import Fault, Rule, Rulebook
+from lexmill.core.rulebook import Fault, Pattern, Rule, Rulebook
 
 _Texts = Annotated[tuple[str, ...], Field(strict=False)]
 _SomeTexts = Annotated[tuple[Annotated[str, StringConstraints(min_length=1)], ...], Field(strict=False, min_length=1)]
@@ -30,17 +30,6 @@ PRIVATE_USE = "\ue000-\uf8ff\U000f0000-\U0010ffff"
 """The private-use areas, as they stand between the brackets of a regular expression (Unicode, 23.5)."""
 
 _BLANKS = " \u3000\u00a0\u2002\u2003"
-
-
-def _compiling(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
-    return pattern
-
-
-_Pattern = Annotated[str, AfterValidator(_compiling)]
 
 
 class HygieneRule(Rule):
@@ -110,7 +99,7 @@ class Run(HygieneRule):
     """A pattern and its replacement, tried on texts that hold one of ``needs``."""
 
     needs: _SomeTexts
-    pattern: _Pattern
+    pattern: Pattern
     replace: str
 
     @cached_property
@@ -173,7 +162,7 @@ class Line(HygieneRule):
     """Whole lines that go, matched from end to end: those that hold one of ``needs`` and are no longer than ``max_chars``."""
 
     needs: _SomeTexts
-    pattern: _Pattern
+    pattern: Pattern
     max_chars: Annotated[int, Field(ge=1, le=200)]
     drop: _SomeTexts
     changes: _Changes = ()
@@ -214,9 +203,9 @@ class WrappedLine(HygieneRule):
     max_columns: Annotated[int, Field(le=400)]
     slack: Annotated[int, Field(ge=0)]
     min_lines: Annotated[int, Field(ge=2)]
-    closes: _Pattern
-    opens: _Pattern
-    never: _Pattern
+    closes: Pattern
+    opens: Pattern
+    never: Pattern
 
     @cached_property
     def _stopping(self) -> re.Pattern[str]:

@@ -165,6 +165,12 @@ def _pair(first, second):  # type: ignore[no-untyped-def]
     return (uint64(first) * _FIRST ^ uint64(second) * _SECOND) >> _PAIR_SHIFT
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _is_known(known, first, second):  # type: ignore[no-untyped-def]
+    slot = _pair(first, second)
+    return (known[slot >> uint64(3)] >> np.uint8(slot & uint64(7))) & np.uint8(1)
+
+
 @njit(cache=True, nogil=True)
 def _learn(data, offsets, characters, known):  # type: ignore[no-untyped-def]
     for d in range(offsets.size - 1):
@@ -210,14 +216,10 @@ def _read(  # type: ignore[no-untyped-def]
             kind = characters[c] & CLASS_MASK
             if kind != SPACE:
                 n += 1
-                if kind == HAN:
-                    if last:
-                        slot = _pair(last, c)
-                        n_pairs += 1
-                        n_known += (known[slot >> uint64(3)] >> np.uint8(slot & uint64(7))) & np.uint8(1)
-                    last = uint64(c)
-                else:
-                    last = uint64(0)
+                if last and kind == HAN:
+                    n_pairs += 1
+                    n_known += _is_known(known, last, c)
+                last = uint64(c) if kind == HAN else uint64(0)
                 if c:  # fastText takes NUL for white space
                     h = uint32(2166136261)
                     if kind == DIGIT:
@@ -271,14 +273,10 @@ def _space(data, offsets, characters, known, out, bounds, unknown):  # type: ign
                 if n:
                     out[at] = 32
                     at += 1
-                if kind == HAN:
-                    if last:
-                        slot = _pair(last, c)
-                        n_pairs += 1
-                        n_known += (known[slot >> uint64(3)] >> np.uint8(slot & uint64(7))) & np.uint8(1)
-                    last = uint64(c)
-                else:
-                    last = uint64(0)
+                if last and kind == HAN:
+                    n_pairs += 1
+                    n_known += _is_known(known, last, c)
+                last = uint64(c) if kind == HAN else uint64(0)
                 if kind == DIGIT:
                     out[at] = 48
                     at += 1

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from lexmill.config import DocType
 from lexmill.core.quality.metrics import METRICS, measure
-from lexmill.core.rulebook import Fault, Rule, Rulebook
+from lexmill.core.rulebook import Fault, Pattern, Rule, Rulebook
 from lexmill.core.structure.citations import StatuteTables, find
 from lexmill.core.structure.citations import judge as judge_citations
 
@@ -33,17 +33,9 @@ def _known_metric(name: str) -> str:
     return name
 
 
-def _compilable(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
-    return pattern
-
-
 Word = Annotated[str, Field(min_length=1)]
 Words = Annotated[tuple[Word, ...], BeforeValidator(_tuple)]
-Patterns = Annotated[tuple[Annotated[Word, AfterValidator(_compilable)], ...], BeforeValidator(_tuple)]
+Patterns = Annotated[tuple[Annotated[Pattern, Field(min_length=1)], ...], BeforeValidator(_tuple)]
 Examples = Annotated[tuple[str, ...], BeforeValidator(_tuple), Field(min_length=1)]
 DocTypes = Annotated[tuple[DocType, ...], BeforeValidator(_tuple), Field(min_length=1)]
 Share = Annotated[float, Field(ge=0, le=1)]

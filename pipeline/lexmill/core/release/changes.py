@@ -1,14 +1,20 @@
-"""What two releases differ in by their manifests alone: sets, tokens, and what their newest sets were made from."""
+"""What two releases differ in by their manifests alone: sets, tokens, rules, and what their newest sets were made from."""
 
 from collections.abc import Mapping
 from typing import Any
+
+from lexmill.core.evidence.tables import total
+from lexmill.schema import STAGES
 
 # What a set is made from; a difference in one of these is a reason for a difference in the documents.
 _CAUSES = ("policy", "tokenizer", "rules", "models", "config", "code", "versions", "sources", "inputs")
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """From the bodies of two manifests; ``tokens`` holds the differences that are not zero, by ``source/type``."""
+    """From the bodies of two manifests; ``tokens`` and ``rules`` hold the differences that are not zero.
+
+    ``tokens`` is by ``source/type``; ``rules`` holds (ledger rows in ``old``, in ``new``) by ``stage action:rule``.
+    """
     sets = [{one["set"]: one for one in body["sets"]} for body in (old, new)]
     return {
         "sets_added": sorted(sets[1].keys() - sets[0].keys()),
@@ -22,8 +28,20 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
             for group in sorted(old["tokens"].keys() | new["tokens"].keys())
             if new["tokens"].get(group, 0) != old["tokens"].get(group, 0)
         },
+        "rules": _rules(old, new),
         "shards_shared": len({shard["sha256"] for shard in old["shards"]} & {shard["sha256"] for shard in new["shards"]}),
     }
+
+
+def _rules(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    found = {}
+    for stage in STAGES:
+        one, other = (total(body, stage)[1] for body in (old, new))
+        for name in sorted(one.keys() | other.keys()):
+            # What is tallied by another name is no row of a ledger.
+            if ":" in name and one.get(name, 0) != other.get(name, 0):
+                found[f"{stage} {name}"] = (one.get(name, 0), other.get(name, 0))
+    return found
 
 
 def _made_of(body: Mapping[str, Any]) -> dict[str, Any]:

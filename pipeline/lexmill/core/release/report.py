@@ -13,6 +13,7 @@ from markupsafe import Markup
 from lexmill.core.deid.people import ERROR
 from lexmill.core.evidence import tables
 from lexmill.core.evidence.tables import named, total
+from lexmill.core.page import page_templates
 from lexmill.core.quality.distribution import BINS, lower_edge
 from lexmill.core.release import charts
 from lexmill.core.release.changes import changes
@@ -90,14 +91,8 @@ def facts(
 
 def render(templates: Mapping[str, str], found: Mapping[str, Any]) -> str:
     """The page from its templates (by name: ``report.html.j2`` and what it includes); every value is escaped."""
-    environment = jinja2.Environment(
-        loader=jinja2.DictLoader(dict(templates)),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"n": lambda number: f"{number:,}", "pct": _percent, "mb": lambda size: f"{size / 1e6:,.2f}"}
+    environment = page_templates(jinja2.DictLoader(dict(templates)))
+    environment.filters |= {"pct": _percent, "mb": lambda size: f"{size / 1e6:,.2f}"}
     return environment.get_template("report.html.j2").render(found) + "\n"
 
 

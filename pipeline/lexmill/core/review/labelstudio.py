@@ -76,6 +76,10 @@ def read(data: bytes, reviewer: str) -> list[Verdict]:
         raise InputError("no JSON; send back Label Studio's export in its JSON format") from None
     if not isinstance(exported, list):
         raise InputError("no list of tasks; send back Label Studio's export in its JSON format")
+    if any(
+        isinstance(task, dict) and "annotations" not in task and {"item", "annotation_id"} <= task.keys() for task in exported
+    ):
+        raise InputError("this is Label Studio's export JSON-MIN, which leaves out how a task was answered; export it as JSON")
     verdicts, faults = [], []
     for number, task in enumerate(exported, start=1):
         try:

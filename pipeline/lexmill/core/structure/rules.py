@@ -13,7 +13,7 @@ import ahocorasick_rs
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from lexmill.config import DocType
-from lexmill.core.rulebook import Fault, Rule, Rulebook
+from lexmill.core.rulebook import Fault, Pattern, Rule, Rulebook
 from lexmill.schema import DOC_TYPES
 
 BAR = "｜"
@@ -33,19 +33,15 @@ def _tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _compilable(pattern: str) -> str:
-    try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
-    if compiled.groups:
+def _without_groups(pattern: str) -> str:
+    if re.compile(pattern).groups:
         raise ValueError("write (?:…) for (…): captured groups have no meaning here")
     return pattern
 
 
 Word = Annotated[str, Field(min_length=1)]
 Words = Annotated[tuple[Word, ...], BeforeValidator(_tuple), Field(min_length=1)]
-Pattern = Annotated[Word, AfterValidator(_compilable)]
+Uncaptured = Annotated[Pattern, Field(min_length=1), AfterValidator(_without_groups)]
 Confidence = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -61,7 +57,7 @@ class Cue(Rule):
     doc_type: DocType
     kind: Word
     literals: Words
-    pattern: Pattern | None = None
+    pattern: Uncaptured | None = None
     cut: Literal["before", "after", "sentence"] = "before"
     border: Literal["sentence", "clause", "any"] = "any"
     within: Annotated[int, Field(gt=0)] | None = None
@@ -78,7 +74,7 @@ class Heading(Rule):
 
     doc_type: DocType
     kind: Word
-    pattern: Pattern
+    pattern: Uncaptured
     level: Annotated[int, Field(ge=1, le=9)] = 1
     confidence: Confidence
     match: Words
