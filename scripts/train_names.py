@@ -64,7 +64,7 @@ RATE = 0.15
 # The weights are the mean of those after every part of the last epochs: the last texts read would weigh too much.
 PARTS, AVERAGED = 8, 3
 # How often a text is read, each time with other names, by its use.
-COPIES = {"spc": 3, "judge": 12, "masked": 3, "own": 120, "stories": 8}
+COPIES = {"spc": 3, "judge": 12, "masked": 3, "own": 120, "stories": 16}
 STATUTE_CHARS = 4_000_000
 FREE_CHARS = 900_000
 UNIT = 700
@@ -166,19 +166,19 @@ class Names:
 
     def _draw(self, rng: random.Random) -> str:
         kind = rng.random()
-        if kind < 0.60:
+        if kind < 0.58:
             name = self._surname(rng) + self._characters(rng, 2 if rng.random() < 0.68 else 1)
-        elif kind < 0.66:
+        elif kind < 0.64:
             name = rng.choice(self._compound) + self._characters(rng, rng.choice((1, 2, 2)))
-        elif kind < 0.72:
+        elif kind < 0.70:
             name = rng.choice(self._rare) + self._characters(rng, rng.choice((1, 2, 2)))
-        elif kind < 0.775:
+        elif kind < 0.755:
             # No list holds every surname.
             name = rng.choice(self._any) + self._characters(rng, rng.choice((1, 2, 2, 3)))
-        elif kind < 0.825:
+        elif kind < 0.805:
             name = self._surname(rng) + self._surname(rng) + self._characters(rng, rng.choice((1, 2, 2)))
         elif kind < 0.87:
-            name = "".join(rng.sample(self._parts, rng.choice((2, 2, 3)))) if rng.random() < 0.7 else self._sound(rng, 3, 6)
+            name = "".join(rng.sample(self._parts, rng.choice((2, 2, 3)))) if rng.random() < 0.78 else self._sound(rng, 3, 6)
         elif kind < 0.91:
             first = rng.choice(self._parts) if rng.random() < 0.4 else self._sound(rng, 2, 5)
             name = first + "·" + (rng.choice(self._parts) if rng.random() < 0.3 else self._sound(rng, 2, 5))

@@ -9,13 +9,12 @@ from lexmill.core.deid.lexer import find_names
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Evidence
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.words import ORGANISATION, all_words
+from lexmill.core.deid.words import BRAND, BRAND_RULE, ORGANISATION, all_words
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
 _REACH = 40
 _SHORT_FORM = "alias.short_form"
-_BRAND = "alias.brand"
 # What no brand is named, whoever has one: 我们, 别人, 公司.
 _NO_BRAND = re.compile("[我你他她它们人谁本该各自己方厂店]|公司|企业|品牌|商标|产品|名字|什么|没有|可以")
 _MODEL_RULE = "model.organisation"
@@ -37,6 +36,9 @@ _FACT = re.compile(
 _LEADING = re.compile(rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
 _REGISTERED = "有限"
 _COUNTRY = "中国"
+_NOTED = re.compile(f"[（(][{_HAN}A-Za-z]{{1,12}}[）)]")
+# What is longer is no trade name alone, but names a trade that no list holds.
+_LONG_CORE = 5
 # Two verbs that are a trade.
 _TRADE = "进出口"
 # What stands left of a name that is masked or left out in part: 中国××实业有限公司.
@@ -90,9 +92,8 @@ class OrganisationScanner:
             f"(?P<name>[{_HAN}A-Za-z]{{2,14}})[”\"’']?(?=[）)，,；;。、])"
         )
 
-        brands = [cue for table in rules.alias if table.id == _BRAND for cue in table.cues.split()]
+        brands = [cue for table in rules.alias if table.id == BRAND_RULE for cue in table.cues.split()]
         cues = "|".join(sorted(brands, key=lambda cue: (-len(cue), cue)))
-        self._trigger = re.compile(f"{cues}|商标|侵权")
         name = f"(?:(?![的我了是在有])[{_HAN}A-Za-z]){{2,8}}"
         self._brand = re.compile(
             f"(?:{cues})[：:]?[ ]?[“\"‘']?(?P<named>{name}?)[”\"’']?(?=[）)，,。；;？?\n、]|[和与的]|算|是否|\\Z)"
@@ -148,13 +149,20 @@ class OrganisationScanner:
             name = match["name"]
             if self._is_short_form(text, match.start(), name, ends) and not zones.overlap(*match.span("name")):
                 names.setdefault(name, _Kind(_SHORT_FORM, self.kind(name).entity))
-        for match in self._brand.finditer(text) if self._trigger.search(text) else ():
+        for match in self._brand.finditer(text) if zones.hits.of(BRAND) else ():
             start, end = match.span(match.lastgroup or 0)
             name = text[start:end]
             plain = self._verbs.isdisjoint(name) and not self._single.search(name) and not self._boundary.search(name)
             common = self._generic.match(name) or _NO_BRAND.search(name) or _MASKED.search(name)
             if plain and not common and not zones.overlap(start, end):
-                names.setdefault(name, _Kind(_BRAND, self.kind(name).entity))
+                names.setdefault(name, _Kind(BRAND_RULE, self.kind(name).entity))
+        if evidence != "story":
+            # What a form calls a firm after it gave its whole name: 泽沛公司, 泽沛茶 of 某市泽沛茶叶有限公司.
+            for name, kind in list(full.items()):
+                core = self._core(name)
+                for short in (f"{core}公司", f"{core}集团", core):
+                    if len(short) > 2 and len(core) > 1 and short in text:
+                        names.setdefault(short, kind)
         names = {**full, **names}
         if not names:
             return []
@@ -222,6 +230,17 @@ class OrganisationScanner:
         if self._generic.match(trade) and not (placed and _REGISTERED in ending):
             return None
         return suffix - len(before)
+
+    def _core(self, name: str) -> str:
+        """The name of a registered company without its place, its trade and its form; empty where what is left is a word."""
+        trade = _NOTED.sub("", name[: name.rfind(_REGISTERED)].removesuffix("股份")) if _REGISTERED in name else ""
+        trade = self._province.sub("", trade, count=1)
+        place = _PLACE.match(trade)
+        trade = trade[place.end() :] if place else trade
+        common = self._generic.search(trade)
+        core = trade[: common.start()] if common else trade
+        plain = self._verbs.isdisjoint(core) and not self._boundary.search(core) and not self._single.search(core)
+        return core if plain and len(core) < _LONG_CORE and not self._placeholder.search(f"{core}公司") else ""
 
     def is_trade_name(self, name: str) -> bool:
         """Whether what the model takes for an organisation ends like one and has a name of its own."""

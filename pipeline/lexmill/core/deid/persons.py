@@ -26,6 +26,8 @@ _ENOUGH = 4
 # texts (of forms the half for tuning) and judgments.
 LEAST_MARGIN = -1.5
 _SURE: dict[Evidence, tuple[float, float]] = {"story": (LEAST_MARGIN, 0.3), "cue": (5.0, 8.0), "label": (0.0, 0.0)}
+# In stories for what begins with no known surname.
+_UNKNOWN = -0.5
 # In forms for what begins with no surname, or with one that is a word.
 _SURE_OF_OTHERS = 8.0
 _DOUBTFUL = 2
@@ -39,6 +41,8 @@ _OTHERS_REPEATED = ((2, 10.0, 0.5), (3, 15.0, 0.0))
 _BEFORE = frozenset("如若可")
 # Nats from which the model is right about a name of two characters where a public body's name or a title seems to stand.
 _SURE_IN_ZONE = 5.0
+# The same from fewer nats behind a function word, where no place ends.
+_UNITS = ("省", "市", "县", "区", "镇", "乡", "州")
 # So many different traditional function words show a traditional text. Of the model, which was trained on simplified ones, only
 # names of three characters with a common surname count there, and only in stories.
 _TRADITIONAL, _PLAIN = 4, 3
@@ -51,7 +55,8 @@ _MARKS = "，,。；;、（( \u3000\n）)"
 _OPEN_BLOCK = re.compile(f"[{_HAN}]{{1,12}}[{_DOT}、（(，,]|[^{_HAN}]")
 _WEAK_NOTE = frozenset("：:（(")
 _NOTE_START = _WEAK_NOTE | frozenset(" \u3000\t")
-_NOTE = re.compile(r"(?:[（(][^（）()\n]{1,40}[）)])?[ \u3000\t]{0,4}[:：]?[ \u3000\t]{0,4}")
+# A name may be written on the line of a form: 代表：____卞长庚____.
+_NOTE = re.compile(r"(?:[（(][^（）()\n]{1,40}[）)])?[ \u3000\t]{0,4}[:：]?[ \u3000\t]{0,4}(?:(?<=[:： \u3000\t])[_＿]{1,20})?")
 _LIST = re.compile(r"(?:[（(][^（）()\n]{1,20}[）)])?(?:[、]|以及|[和与及])")
 _AND = frozenset("、和与及")
 _GAP = re.compile(r"[ \u3000\t]{1,12}")
@@ -416,7 +421,7 @@ class PersonScanner:
                 possible = self._may_be_somebody(name) and not made_up
                 need = needed[name] = _SURE[evidence][self._is_word(name)] if possible else math.inf
                 if not self._is_known(name, 0) and need < math.inf:
-                    need = needed[name] = max(need, 0.0 if evidence == "story" else _SURE_OF_OTHERS)
+                    need = needed[name] = max(need, _UNKNOWN if evidence == "story" else _SURE_OF_OTHERS)
             # What touches a mask is the rest of one: 欧阳 of 欧阳某1.
             if (
                 need == math.inf
@@ -451,21 +456,23 @@ class PersonScanner:
                 found[name] = _Evidence(_ENOUGH, _MODEL_RULE, "mention", len(margins))
 
     def _mend(self, text: str, start: int, end: int) -> tuple[int, int]:
-        """The bounds of a name that the model tore: it left off the last character, or took one from before it."""
+        """The bounds of a name that the model tore: it left off the last character, took one from before it, or a word behind."""
         if end - start > 2 and self._is_known(text, start + 1) and not self._is_known(text, start):
             read = self._name_at(text, start + 1)
             torn = read is not None and read.clean and read.end == end + 1
             if torn or (text[start] in self._beside and text[start] not in self._surnames):
                 return start + 1, end + torn
-        if end - start > 3 or not self._is_known(text, start):
+        if end - start > 5 or not self._is_known(text, start):
             return start, end
+        read = self._name_at(text, start)
+        clean = read.end if read is not None and read.clean else 0
+        if start + 1 < clean < end and text[clean : clean + 2] in self._followers:
+            return start, clean
         longer = end
-        if self._has_two_surnames(text, start):
+        if end - start < 4 and not clean and self._has_two_surnames(text, start):
             longer = start + 4
-        elif end - start == 2:
-            read = self._name_at(text, start)
-            least = end + 1 if text[start:end] not in self._compound else 0
-            longer = read.end if read is not None and read.clean and read.end >= least else end
+        elif (clean == end + 1 and end - start == 2) or (clean and text[start:end] in self._compound):
+            longer = clean
         # A name that also stands without the rest is whole.
         whole = longer > end and text.count(text[start:longer]) == text.count(text[start:end])
         return start, longer if whole else end
@@ -704,7 +711,19 @@ class PersonScanner:
             overlong += self._run_on(text, names)
         for name in overlong:
             names.pop(name, None)
-        read = frozenset(item.start for item in mentions if item.label == "PERSON" and item.margin > _SURE_IN_ZONE)
+        read = frozenset(
+            item.start
+            for item in mentions
+            if item.label == "PERSON"
+            and (
+                item.margin > _SURE_IN_ZONE
+                or (
+                    item.margin > _DOUBTFUL
+                    and text[item.start - 1 : item.start] in self._beside
+                    and text[item.end : item.end + 1] not in _UNITS
+                )
+            )
+        )
         spans: list[PersonSpan] = []
         for _ in range(12):
             if not names:

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator
 from lexmill.core.deid.lexer import Lexer, Search
 from lexmill.core.deid.tables import DeidTables
 
-BODY, ORGANISATION, CUE, ADDRESS, BIRTH = "body", "organisation", "cue", "address", "birth"
+BODY, ORGANISATION, BRAND, CUE, ADDRESS, BIRTH = "body", "organisation", "brand", "cue", "address", "birth"
+# A township whose village a court masked, and a masked place: 泽沛镇某村, 夏邑县某泽沛村.
+HALF_MASKED = "half masked"
+_HALF_MASKED = tuple(f"{unit}{mask}" for unit in "镇乡道村市区县" for mask in "某×")
 # What shows a birth date: the character of these words that stands at that place.
 BIRTH_WORDS = {
     **{f"{before}生": 1 for before in "日月 （(出"},
@@ -14,6 +17,7 @@ BIRTH_WORDS = {
     "生日": 0,
     **{f"{sex}{comma}": 0 for sex in "男女" for comma in "，,"},
 }
+BRAND_RULE = "alias.brand"
 _MAX_OPENINGS = 64
 _SPECIAL = frozenset("\\^$.*+?{}")
 
@@ -31,6 +35,11 @@ def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
             "leftmost",
             (word for table in rules.organisation for word in (*table.suffixes.split(), *table.doubtful.split())),
         ),
+        BRAND: (
+            "starts",
+            (*(word for table in rules.alias if table.id == BRAND_RULE for word in table.cues.split()), "商标", "侵权"),
+        ),
+        HALF_MASKED: ("starts", _HALF_MASKED),
         CUE: ("leftmost", (word for table in rules.role for word in table.cues.split())),
         ADDRESS: ("all", (word for table in rules.address for word in table.cues.split())),
         BIRTH: ("starts", BIRTH_WORDS),
