@@ -8,7 +8,6 @@ A line is `{"text"}`. MB are 10^6 bytes of UTF-8 text; seconds are user + system
 import argparse
 import io
 import json
-import re
 import resource
 import time
 from collections.abc import Callable, Sequence
@@ -18,8 +17,8 @@ from typing import Any
 import zstandard
 
 from lexmill import rules
-from lexmill.core.deid import identifiers
 from lexmill.core.deid.identifiers import IdentifierScanner
+from lexmill.core.deid.words import ID_CUE
 from lexmill.core.deid.zones import ZoneScanner
 
 
@@ -42,11 +41,6 @@ def rate(texts: Sequence[str], work: Callable[[], Any]) -> float:
     return size / best
 
 
-def matches(pattern: re.Pattern[str], texts: Sequence[str]) -> int:
-    """How often ``pattern`` matches."""
-    return sum(1 for text in texts for _ in pattern.finditer(text))
-
-
 def report(path: Path, zone_scanner: ZoneScanner, whole: IdentifierScanner, without: IdentifierScanner) -> None:
     """Measure one file."""
     texts = read(path)
@@ -58,8 +52,7 @@ def report(path: Path, zone_scanner: ZoneScanner, whole: IdentifierScanner, with
     rates = {
         "whole": rate(texts, lambda: scan(whole)),
         "without certificates": rate(texts, lambda: scan(without)),
-        "candidate runs alone": rate(texts, lambda: matches(identifiers._RUN, texts)),
-        "scattered figures alone": rate(texts, lambda: matches(identifiers._SCATTERED, texts)),
+        "candidates alone": rate(texts, lambda: [whole._runs.find(zone.hits.codes, zone.hits.array(ID_CUE)) for zone in zones]),
         "zones": rate(texts, lambda: [zone_scanner.scan(text) for text in texts]),
     }
     print(f"{path.name}: {len(texts):,} texts, {sum(map(len, texts)):,} characters, {scan(whole):,} found")

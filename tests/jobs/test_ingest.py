@@ -4,7 +4,8 @@ import gzip
 import json
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from lexmill import rules
 from lexmill.config import Config, load
 from lexmill.core.ingest.limits import Limits
 from lexmill.errors import ConfigError
-from lexmill.jobs.ingest import Piece, doc_id, ingest_part, plan, weight
+from lexmill.jobs.ingest import doc_id, ingest_part, plan
+from lexmill.jobs.pieces import Piece, Weights
 from lexmill.schema import DOCUMENT_RAW, LEDGER, LINEAGE
 from lexmill.store.stages import Receipt, StageFolder, Target, imbalance
 from lexmill.store.workspace import Workspace
@@ -43,7 +45,7 @@ def jsonl(*numbers: int) -> str:
     return "".join(json.dumps({"text": question(n)}, ensure_ascii=False) + "\n" for n in numbers)
 
 
-def by_file(parts: dict[int, list[Piece]]) -> dict[str, list[int]]:
+def by_file(parts: Mapping[int, Sequence[Piece]]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for number, pieces in parts.items():
         for piece in pieces:
@@ -155,16 +157,17 @@ def test_the_weights_of_a_files_pieces_are_its_size(tmp_path: Path) -> None:
     put(tmp_path / "a/big.jsonl", jsonl(*range(300)))
     pq.write_table(pa.table({"text": [question(n) * 20 for n in range(300)]}), tmp_path / "a/rows.parquet", row_group_size=50)
     config, workspace = make(tmp_path, 0.01)
-    pieces = [piece for found in plan(config, workspace).values() for piece in found]
-    last_ends: dict[int, int] = {}
-    for piece in pieces:
-        last_ends[piece.file_number] = max(piece.end, last_ends.get(piece.file_number, 0))
-    sizes = {piece.file_number: piece.size for piece in pieces}
-    weights = dict.fromkeys(sizes, 0)
-    for piece in pieces:
-        weights[piece.file_number] += weight(piece, last_ends)
-    assert len(pieces) > len(sizes) + 4
-    assert all(0 <= sizes[number] - weights[number] < len(pieces) for number in sizes)
+    weights = Weights()
+    sizes: dict[int, int] = {}
+    weighed: dict[int, int] = {}
+    parts = plan(config, workspace)
+    for number, pieces in parts.items():
+        weights.add(number, pieces)
+    for number, (piece,) in parts.items():
+        sizes[piece.file_number] = piece.size
+        weighed[piece.file_number] = weighed.get(piece.file_number, 0) + weights.of(number)
+    assert len(parts) > len(sizes) + 4
+    assert all(0 <= sizes[number] - weighed[number] < len(parts) for number in sizes)
 
 
 def test_the_order_in_which_the_file_system_lists_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,14 +175,16 @@ def test_the_order_in_which_the_file_system_lists_does_not_matter(tmp_path: Path
         put(tmp_path / f"a/{number % 3}/{number}.txt", question(number))
     config, workspace = make(tmp_path, 0.001)
     expected = plan(config, workspace)
-    real = Path.glob
+    real = os.scandir
 
-    def shuffled(self: Path, pattern: str) -> Iterator[Path]:
-        found = list(real(self, pattern))
+    @contextmanager
+    def shuffled(path: str) -> Iterator[list[os.DirEntry[str]]]:
+        with real(path) as entries:
+            found = list(entries)
         random.Random(5).shuffle(found)
-        return iter(found)
+        yield found
 
-    monkeypatch.setattr(Path, "glob", shuffled)
+    monkeypatch.setattr(os, "scandir", shuffled)
     assert plan(config, Workspace(tmp_path / "other", "main")) == expected
 
 

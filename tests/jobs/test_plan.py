@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lexmill.errors import ConfigError
-from lexmill.jobs.ingest import Piece
+from lexmill.jobs.pieces import Piece
 from lexmill.jobs.plan import choose, cost, joined
 from lexmill.jobs.prices import load_prices
 

@@ -138,7 +138,7 @@ def test_a_loop_of_links_ends(tmp_path: Path) -> None:
 
 def test_a_pattern_without_files_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none-\*"):
-        list_files([f"{tmp_path}/none-*.txt"])
+        list(list_files([f"{tmp_path}/none-*.txt"]))
 
 
 def test_what_is_no_file_is_listed_with_a_reason(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_patterns_may_overlap_and_end_in_stars(tmp_path: Path) -> None:
 
 def test_a_folder_in_place_of_files_says_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is a folder; write .*/\*\*/\*"):
-        list_files([str(tmp_path)])
+        list(list_files([str(tmp_path)]))
 
 
 def test_urls_are_listed_and_read() -> None:
@@ -175,6 +175,6 @@ def test_urls_are_listed_and_read() -> None:
 
     memory = fsspec.filesystem("memory")
     memory.pipe({"/bucket/raw/b.txt": b"2", "/bucket/raw/a.txt": b"1"})
-    found = list_files(["memory://bucket/raw/*.txt"])
+    found = list(list_files(["memory://bucket/raw/*.txt"]))
     assert [(file.relative, file.size) for file in found] == [("a.txt", 1), ("b.txt", 1)]
     assert read_file(found[0].uri, "", 1, LIMITS) == b"1"

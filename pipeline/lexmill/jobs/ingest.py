@@ -1,7 +1,7 @@
 """Stage ingest: raw files become documents with metadata and segments, or a ledger row that says why not."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import repeat
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lexmill.config import Config, Source
 from lexmill.core.batch import Batch, Ledger, n_bytes
@@ -21,69 +20,24 @@ from lexmill.core.ingest.records import ARCHIVES, WORD, BadRecord, Record
 from lexmill.core.release.tombstones import Tombstones
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.structure.columns import DocumentColumns
-from lexmill.errors import ConfigError, DocumentError, InputError
+from lexmill.errors import ConfigError, InputError
 from lexmill.jobs.isolate import Ask, Unit
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
-from lexmill.jobs.reading import Extent, Found, Reading, extents, format_in, in_stretch
+from lexmill.jobs.pieces import Parts, Piece, Weights
+from lexmill.jobs.pieces import assign as assign_pieces
+from lexmill.jobs.reading import Found, Reading
 from lexmill.jobs.resources import rules_for
 from lexmill.schema import LINEAGE
 from lexmill.store import files, tombstones
 from lexmill.store.convert import Converter, installed_converters
 from lexmill.store.fingerprint import code_digest, digest
-from lexmill.store.raw import ContentDigest, RawFile, compression_of, list_files
+from lexmill.store.raw import ContentDigest, RawFile, list_files
 from lexmill.store.stages import Receipt, Target, part_name
 from lexmill.store.workspace import Workspace
 
 MB = 1 << 20
 _PACKED_ROWS = 4096
-# What is small and packed is not measured: text packs about so many times.
-_PACKED_RATIO = 8
-
-_PLAN = pa.schema(
-    [
-        ("part", pa.int32()),
-        ("source", pa.string()),
-        ("relative", pa.string()),
-        ("uri", pa.string()),
-        ("size", pa.int64()),
-        ("stamp", pa.string()),
-        ("fmt", pa.string()),
-        ("compression", pa.string()),
-        ("start", pa.int64()),
-        ("end", pa.int64()),
-        ("is_stretch", pa.bool_()),
-        ("file_number", pa.int32()),
-        ("rule", pa.string()),
-    ]
-)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A raw file, or an extent of one; ``end`` is -1 for a whole file, ``rule`` a limit that forbids to read it, or empty.
-
-    ``is_stretch`` says that it was unpacked into the lineage's folder of its file.
-    """
-
-    part: int
-    source: str
-    relative: str
-    uri: str
-    size: int
-    stamp: str
-    fmt: str
-    compression: str
-    start: int
-    end: int
-    is_stretch: bool
-    file_number: int
-    rule: str
-
-    def extent(self, lineage: Path) -> Extent:
-        """What is to be read."""
-        extent = Extent(self.uri, self.size, self.fmt, self.compression, self.start, self.end)
-        return in_stretch(extent, _stretches(lineage, self.file_number), self.start, self.end) if self.is_stretch else extent
 
 
 @dataclass(frozen=True)
@@ -93,10 +47,6 @@ class Choice:
     first: int = 0
     last: int = 1 << 62
     refused: tuple[tuple[int, str], ...] = ()
-
-
-def _stretches(lineage: Path, file_number: int) -> Path:
-    return lineage / "unpacked" / f"{file_number:06d}"
 
 
 def doc_id(source: str, relative: str, member: str, own_id: str, place: str) -> str:
@@ -109,139 +59,42 @@ def doc_id(source: str, relative: str, member: str, own_id: str, place: str) -> 
     return hashlib.blake2b(orjson.dumps(key), digest_size=16).hexdigest()
 
 
-class _Planner:
-    """Assigns raw files to parts; a file that has been seen before stays in its part."""
-
-    def __init__(self, known: list[Piece], part_bytes: int, limits: Limits, lineage: Path) -> None:
-        self._limits = limits
-        self._lineage = lineage
-        self._known: dict[tuple[str, str], list[Piece]] = {}
-        for piece in known:
-            self._known.setdefault((piece.source, piece.relative), []).append(piece)
-        self._next_part = max((piece.part for piece in known), default=-1) + 1
-        self._next_file = max((piece.file_number for piece in known), default=-1) + 1
-        self._part_bytes = part_bytes
-        self._open: tuple[int, int] | None = None  # (part, bytes) that small files are packed into
-        self.pieces: list[Piece] = []
-
-    def start_source(self) -> None:
-        self._open = None
-
-    def add(self, source: Source, raw: RawFile) -> None:
-        known = self._known.get((source.name, raw.relative), [])
-        fmt = format_in(source, raw.relative)
-        is_known = bool(known) and (known[0].size, known[0].stamp, known[0].fmt) == (raw.size, raw.stamp, fmt)
-        if is_known and all(Path(piece.extent(self._lineage).uri).exists() for piece in known if piece.is_stretch):
-            self.pieces.extend(replace(piece, uri=raw.uri) for piece in known)
-            return
-        compression = compression_of(raw.relative)
-        rule = raw.rule
-        number = known[0].file_number if known else self._next_file
-        self._next_file += 0 if known else 1
-        whole = Extent(raw.uri, raw.size, fmt, compression, 0, -1)
-        cuts = [whole]
-        try:
-            if not rule:
-                cuts = extents(whole, source.query, self._part_bytes, self._limits, _stretches(self._lineage, number))
-        except DocumentError as error:
-            # What is only broken is left to its task, which keeps what can be read.
-            rule = error.rule if error.rule.startswith("ingest.max_") else ""
-        if is_known and [(cut.start, cut.end) for cut in cuts] == [(piece.start, piece.end) for piece in known]:
-            # Only its stretches were gone.
-            self.pieces.extend(replace(piece, uri=raw.uri) for piece in known)
-            return
-        is_whole = len(cuts) == 1
-        stays = is_whole and known and known[0].end < 0 and raw.size <= self._part_bytes
-        for cut in cuts:
-            if stays:
-                part = known[0].part
-            elif is_whole:
-                part = self._place(raw.size * (_PACKED_RATIO if compression or fmt in ARCHIVES else 1))
-            else:
-                part, self._next_part = self._next_part, self._next_part + 1
-            self.pieces.append(
-                Piece(
-                    part=part,
-                    source=source.name,
-                    relative=raw.relative,
-                    uri=raw.uri,
-                    size=raw.size,
-                    stamp=raw.stamp,
-                    fmt=fmt,
-                    compression=compression,
-                    start=cut.start,
-                    end=cut.end,
-                    is_stretch=cut.uri != raw.uri,
-                    file_number=number,
-                    rule=rule,
-                )
-            )
-
-    def _place(self, size: int) -> int:
-        if self._open is None or self._open[1] + size > self._part_bytes:
-            self._open = (self._next_part, 0)
-            self._next_part += 1
-        part, filled = self._open
-        self._open = (part, filled + size)
-        return part
-
-
-def _known_pieces(path: Path) -> list[Piece]:
-    try:
-        return [Piece(**row) for row in pq.read_table(path).to_pylist()]
-    except (FileNotFoundError, pa.ArrowInvalid, TypeError):
-        return []  # first run, or a damaged plan: files are planned anew
-
-
-def raw_files(config: Config, workspace: Workspace) -> list[tuple[Source, RawFile]]:
-    """Every raw file, source by source; raises InputError where a source has none."""
-    listed: list[tuple[Source, RawFile]] = []
+def raw_files(config: Config, workspace: Workspace) -> Iterator[tuple[Source, RawFile]]:
+    """Every raw file, source by source; raises InputError where a source has none, ConfigError for files of the workspace."""
+    # What no file matches is told before the first file is looked at: unpacking what comes before may take hours.
     for source in config.source:
-        try:
-            found = list_files([config.resolve(pattern) for pattern in source.paths])
-        except InputError as error:
-            raise InputError(f"{config.path}: source {source.name!r}: paths: {error}") from None
-        for raw in found:
+        for pattern in source.paths:
+            if "://" not in pattern:
+                next(_listed(config, workspace, source, [pattern]))
+    for source in config.source:
+        for raw in _listed(config, workspace, source, list(source.paths)):
+            yield source, raw
+
+
+def _listed(config: Config, workspace: Workspace, source: Source, patterns: list[str]) -> Iterator[RawFile]:
+    try:
+        for raw in list_files([config.resolve(pattern) for pattern in patterns]):
             if raw.uri.startswith(f"{workspace.root}/"):
                 raise ConfigError(
                     f"{config.path}: source {source.name!r}: paths: match files of the workspace itself; narrow them, or put the "
                     "workspace elsewhere"
                 )
-            listed.append((source, raw))
-    return listed
+            yield raw
+    except InputError as error:
+        raise InputError(f"{config.path}: source {source.name!r}: paths: {error}") from None
 
 
-def plan(config: Config, workspace: Workspace) -> dict[int, list[Piece]]:
+def plan(config: Config, workspace: Workspace) -> Parts:
     """Pieces of all raw files by part; raises InputError where a source has no file."""
     return assign(config, workspace, raw_files(config, workspace))
 
 
-def assign(config: Config, workspace: Workspace, listed: Sequence[tuple[Source, RawFile]]) -> dict[int, list[Piece]]:
+def assign(config: Config, workspace: Workspace, listed: Iterable[tuple[Source, RawFile]]) -> Parts:
     """Pieces of these files by part; remembered in the lineage folder so that a file's part is fixed when it is first seen."""
-    part_bytes = max(1, int(config.ingest.part_mb * MB))
-    path = files.make_private(workspace.lineage) / f"plan-{part_bytes}.parquet"
-    known = _known_pieces(path)
-    planner = _Planner(known, part_bytes, Limits.of(config.ingest), workspace.lineage)
-    before = ""
-    for source, raw in listed:
-        if source.name != before:
-            planner.start_source()
-        before = source.name
-        planner.add(source, raw)
-    if planner.pieces != known:
-        files.write_table(path, pa.Table.from_pylist([asdict(piece) for piece in planner.pieces], schema=_PLAN))
-    used = {piece.extent(workspace.lineage).uri for piece in planner.pieces if piece.is_stretch}
-    for stretch in workspace.lineage.glob("unpacked/*/*"):
-        if str(stretch) not in used:
-            files.remove(stretch)
-    parts: dict[int, list[Piece]] = {}
-    for piece in planner.pieces:
-        parts.setdefault(piece.part, []).append(piece)
-    last = max(parts, default=-1)
-    return {number: parts.get(number, []) for number in range(last + 1)}
+    return assign_pieces(listed, max(1, int(config.ingest.part_mb * MB)), Limits.of(config.ingest), workspace.lineage)
 
 
-def run(job: Job, chosen: Mapping[int, list[Piece]] | None = None) -> dict[str, Any]:
+def run(job: Job, chosen: Mapping[int, Sequence[Piece]] | None = None) -> dict[str, Any]:
     """Bring stage ingest up to date, over all raw files or over parts that were ``chosen`` of them.
 
     Raises InputError where nothing at all was readable.
@@ -255,18 +108,18 @@ def run(job: Job, chosen: Mapping[int, list[Piece]] | None = None) -> dict[str, 
     sources = {source.name: source for source in config.source}
     about = {name: _about(source) for name, source in sources.items()}
     buried = tombstones.digest_of(job.workspace.root)
-    tasks = []
-    parts = plan(config, job.workspace) if chosen is None else chosen
-    last_ends: dict[int, int] = {}
-    for piece in (piece for pieces in parts.values() for piece in pieces):
-        last_ends[piece.file_number] = max(piece.end, last_ends.get(piece.file_number, 0))
-    for number, pieces in parts.items():
-        source = sources.get(pieces[0].source) if pieces else None
-        made_by = digest(fingerprint, about[pieces[0].source] if pieces else None, _versions(pieces, converters))
+    drafts = []
+    weights = Weights()
+    parts: Mapping[int, Sequence[Piece]] = plan(config, job.workspace) if chosen is None else chosen
+    for number, mine in parts.items():
+        some = list(mine)
+        source = sources.get(some[0].source) if some else None
+        made_by = digest(fingerprint, about[some[0].source] if some else None, _versions(some, converters))
         made_by = digest(made_by, buried) if buried else made_by
-        key = digest(made_by, [asdict(piece) for piece in pieces])
+        key = digest(made_by, [vars(piece) for piece in some])
+        weights.add(number, some)
         arguments = (
-            pieces,
+            mine,
             source,
             limits,
             converters,
@@ -276,7 +129,8 @@ def run(job: Job, chosen: Mapping[int, list[Piece]] | None = None) -> dict[str, 
             job.rules.digests,
             buried,
         )
-        tasks.append(PartTask(number, key, arguments, sum(weight(piece, last_ends) for piece in pieces), split=Records()))
+        drafts.append((number, key, arguments))
+    tasks = [PartTask(number, key, arguments, weights.of(number), split=Records()) for number, key, arguments in drafts]
     manifest = job.runner.run_stage("ingest", job.workspace.stage("ingest"), ingest_part, tasks, fingerprint)
     files.sweep(job.workspace.lineage)
     kept = {part_name(task.number) for task in tasks}
@@ -286,11 +140,6 @@ def run(job: Job, chosen: Mapping[int, list[Piece]] | None = None) -> dict[str, 
     if not sum(entry["rows"] for entry in manifest["parts"]):
         raise InputError("nothing in any source is readable; the ledger of stage ingest says why, file by file")
     return manifest
-
-
-def weight(piece: Piece, last_ends: Mapping[int, int]) -> int:
-    """Bytes of the raw file that a piece stands for, about: its share of the lines' bytes, the rows, the members."""
-    return piece.size if piece.end < 0 else piece.size * (piece.end - piece.start) // last_ends[piece.file_number]
 
 
 def _about(source: Source) -> dict[str, Any]:
@@ -311,7 +160,7 @@ def _languages(source: Source) -> LanguagePolicy:
     return LanguagePolicy(source.traditional, source.other_languages)
 
 
-def _versions(pieces: list[Piece], converters: tuple[Converter, ...]) -> list[str]:
+def _versions(pieces: Sequence[Piece], converters: tuple[Converter, ...]) -> list[str]:
     """The converters that the pieces may need: when one is installed, they are read again."""
     may_need = any(piece.fmt in WORD or piece.fmt in ARCHIVES for piece in pieces)
     return [converter.version for converter in converters] if may_need else []
@@ -319,7 +168,7 @@ def _versions(pieces: list[Piece], converters: tuple[Converter, ...]) -> list[st
 
 def ingest_part(
     target: Target,
-    pieces: list[Piece],
+    pieces: Sequence[Piece],
     source: Source | None,
     limits: Limits,
     converters: tuple[Converter, ...],

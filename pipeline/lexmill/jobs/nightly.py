@@ -25,8 +25,8 @@ from rich.console import Console
 from lexmill.config import Config, Source
 from lexmill.errors import GateError, InputError, NothingNew, StoppedError
 from lexmill.jobs import dedup, ingest, release
-from lexmill.jobs.ingest import Piece
 from lexmill.jobs.job import Job
+from lexmill.jobs.pieces import Parts
 from lexmill.jobs.release import ShardSet
 from lexmill.jobs.run import STAGES, Finished, Manifests, bring_up_to, finish, open_job, usage
 from lexmill.jobs.sets import sets_of, take_back
@@ -133,7 +133,7 @@ def _listed(config: Config, workspace: Workspace) -> list[tuple[Source, RawFile]
     found = []
     for source in config.source:
         try:
-            found += ingest.raw_files(config.model_copy(update={"source": (source,)}), workspace)
+            found += list(ingest.raw_files(config.model_copy(update={"source": (source,)}), workspace))
         except InputError:
             if config.nightly.missing == "withdraw":
                 raise  # a source without a single file is a disk that is not there
@@ -209,10 +209,10 @@ def held_down(index: Index, doc_ids: Iterable[str]) -> set[str]:
     return found - set(doc_ids)
 
 
-def _chosen(job: Job, wanted: Mapping[tuple[str, str], tuple[Source, RawFile, str]]) -> dict[int, list[Piece]]:
+def _chosen(job: Job, wanted: Mapping[tuple[str, str], tuple[Source, RawFile, str]]) -> Parts:
     for plan in job.workspace.lineage.glob("plan-*.parquet"):
         files.remove(plan)  # parts follow the order of arrival, whatever an earlier try of this night had planned
-    return ingest.assign(job.config, job.workspace, [(source, raw) for source, raw, _ in wanted.values()])
+    return ingest.assign(job.config, job.workspace, ((source, raw) for source, raw, _ in wanted.values()))
 
 
 def _ingest(job: Job, wanted: Mapping[tuple[str, str], tuple[Source, RawFile, str]]) -> list[dict[str, Any]]:

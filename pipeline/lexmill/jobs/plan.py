@@ -24,8 +24,9 @@ from lexmill.core.forecast import (
 from lexmill.core.ingest.records import SPLITTABLE
 from lexmill.jobs import ingest
 from lexmill.jobs.call import Outcome
-from lexmill.jobs.ingest import MB, Piece
+from lexmill.jobs.ingest import MB
 from lexmill.jobs.parts import PartTask
+from lexmill.jobs.pieces import Parts, Piece
 from lexmill.jobs.prices import Prices
 from lexmill.jobs.run import STAGES, bring_up_to, open_job, usage
 from lexmill.store import files
@@ -61,7 +62,7 @@ class _Seen:
         self.tasks.append((stage, task.number, outcome.pid, outcome.cpu_seconds))
 
 
-def choose(parts: Mapping[int, list[Piece]], sample_bytes: int) -> dict[str, list[int]]:
+def choose(parts: Mapping[int, Sequence[Piece]], sample_bytes: int) -> dict[str, list[int]]:
     """Parts of every source in the order of their hashes: as many as its share of the bytes, and no fewer than four."""
     by_source: dict[str, list[int]] = {}
     for number, pieces in parts.items():
@@ -80,7 +81,7 @@ def choose(parts: Mapping[int, list[Piece]], sample_bytes: int) -> dict[str, lis
     return chosen
 
 
-def joined(parts: Sequence[list[Piece]]) -> list[list[Piece]]:
+def joined(parts: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
     """The same pieces in parts of one, two, four, eight of these, and so on, to tell what a part costs whatever its size."""
     found: list[list[Piece]] = []
     at = 0
@@ -176,7 +177,7 @@ def _local(config: Config) -> Cluster:
     return config.cluster if config.cluster.kind == "local" else Cluster()
 
 
-def _planned(config: Config, part_mb: float) -> dict[int, list[Piece]]:
+def _planned(config: Config, part_mb: float) -> Parts:
     """All raw files in parts of this size."""
     scratch = _in_scratch(config, part_mb, 1)
     files.make_private(config.workspace_dir / "tmp")
@@ -186,7 +187,7 @@ def _planned(config: Config, part_mb: float) -> dict[int, list[Piece]]:
     return ingest.plan(scratch, workspace)
 
 
-def _measure(config: Config, part_mb: float, console: Console, parts: list[list[Piece]], workers: int) -> _Took:
+def _measure(config: Config, part_mb: float, console: Console, parts: Sequence[Sequence[Piece]], workers: int) -> _Took:
     """Run all stages over these parts only, in a scratch workspace that is gone afterwards."""
     scratch = _in_scratch(config, part_mb, workers)
     numbered = {number: [replace(piece, part=number) for piece in pieces] for number, pieces in enumerate(parts)}

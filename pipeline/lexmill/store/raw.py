@@ -3,8 +3,10 @@
 import bz2
 import gzip
 import hashlib
+import heapq
 import io
 import lzma
+import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ import zstandard
 
 from lexmill.core.ingest.limits import Allowance, Limits
 from lexmill.errors import DocumentError, InputError
+from lexmill.store.walk import shown, walk
 
 _COMPRESSED = {
     ".gz": ".gz",
@@ -70,33 +73,22 @@ def _common(folders: list[PurePosixPath]) -> PurePosixPath:
     return common
 
 
-def _local(pattern: str) -> Iterator[Path]:
-    path = Path(pattern)
-    if not _GLOB & set(pattern):
-        yield path
-        return
-    root = Path(*_fixed_folder(pattern).parts)
-    relative = str(PurePosixPath(pattern).relative_to(root.as_posix()))
-    if relative.endswith("**"):
-        relative += "/*"  # ``raw/**`` names folders before Python 3.13 and files from it on
-    # A folder that is a link is not entered by ``**``, so a loop of links cannot hang the listing.
-    yield from root.glob(relative)
+def _segments(pattern: str, root: PurePosixPath) -> tuple[str, ...]:
+    """What of a pattern comes below the root."""
+    parts = PurePosixPath(pattern).parts[len(root.parts) :]
+    return (*parts, "*") if parts[-1] == "**" else parts  # ``raw/**`` means its files
 
 
-def _look_at(file: Path, root: PurePosixPath) -> RawFile | None:
+def _look_at(path: str, root: str) -> RawFile | None:
     """A matched path as a raw file, with a ``rule`` where it cannot be read as one; None for folders and hidden files."""
-    if file.name.startswith("."):
+    if path.rpartition("/")[2].startswith("."):
         return None
-    relative = file.relative_to(root).as_posix()
-    name, uri, rule = relative, str(file), ""
+    file = f"{root}{path}"
+    name, uri = shown(path), shown(file)
+    # No table can hold such a name; what stands for it is the same on every machine.
+    rule = "" if uri == file else "ingest.bad_file_name"
     try:
-        relative.encode()
-    except UnicodeEncodeError:
-        # No table can hold such a name; what stands for it is the same on every machine.
-        name, uri = (text.encode(errors="surrogateescape").decode(errors="backslashreplace") for text in (relative, uri))
-        rule = "ingest.bad_file_name"
-    try:
-        info = file.stat()
+        info = os.stat(file)  # noqa: PTH116
     except OSError:
         return RawFile(name, uri, 0, "", rule or "ingest.not_a_file")  # a link to nothing, or in a circle
     if stat.S_ISDIR(info.st_mode):
@@ -106,34 +98,48 @@ def _look_at(file: Path, root: PurePosixPath) -> RawFile | None:
     return RawFile(name, uri, info.st_size, str(info.st_mtime_ns), rule)
 
 
-def list_files(patterns: list[str]) -> list[RawFile]:
+def list_files(patterns: list[str]) -> Iterator[RawFile]:
     """The files of a source, sorted by path below its root (the folder that all its patterns share), without hidden ones.
 
-    Raises InputError where a pattern names nothing.
+    Raises InputError at the end where a pattern named nothing. Memory: the names of a folder at a time; of URLs all of them.
     """
-    found: dict[str, RawFile] = {}
     root = _common([_fixed_folder(pattern) for pattern in patterns])
+    local = [pattern for pattern in patterns if not _is_url(pattern)]
+    remote = [pattern for pattern in patterns if _is_url(pattern)]
+    unmatched = set(patterns)
+    before = None
+    streams = [_local(local, root), *(_remote(pattern, root) for pattern in remote)]
+    for file, matched in heapq.merge(*streams, key=lambda found: found[0].relative):
+        unmatched -= matched
+        if file.relative != before:
+            yield file
+        before = file.relative
     for pattern in patterns:
-        matched = _remote(pattern, root) if _is_url(pattern) else (_look_at(file, root) for file in _local(pattern))
-        files = {file.relative: file for file in matched if file is not None}
-        exists = _is_url(pattern) or _GLOB & set(pattern) or Path(pattern).exists()
-        if not files or not exists:
+        if pattern in unmatched:
             if not _is_url(pattern) and Path(pattern).is_dir():
                 raise InputError(f"{pattern} is a folder; write {pattern.rstrip('/')}/**/* for all files in it")
             raise InputError(f"no file matches {pattern}")
-        found |= files
-    return [found[relative] for relative in sorted(found)]
 
 
-def _remote(pattern: str, root: PurePosixPath) -> Iterator[RawFile]:
+def _local(patterns: list[str], root: PurePosixPath) -> Iterator[tuple[RawFile, set[str]]]:
+    base = "" if str(root) == "." else f"{str(root).rstrip('/')}/"
+    for path, numbers in walk(base, [_segments(pattern, root) for pattern in patterns]):
+        file = _look_at(path, base)
+        if file is not None:
+            yield file, {patterns[number] for number in numbers}
+
+
+def _remote(pattern: str, root: PurePosixPath) -> list[tuple[RawFile, set[str]]]:
     system, path = fsspec.core.url_to_fs(pattern)
     root_path = system._strip_protocol(str(root).replace(":/", "://", 1))
+    found = []
     for name in system.glob(path) if _GLOB & set(path) else [path]:
         info = system.info(name)
         if info["type"] == "file":
             stamp = str(info.get("ETag") or info.get("mtime") or info.get("LastModified") or "")
             relative = PurePosixPath(name).relative_to(root_path).as_posix()
-            yield RawFile(relative, system.unstrip_protocol(name), int(info["size"]), stamp)
+            found.append((RawFile(relative, system.unstrip_protocol(name), int(info["size"]), stamp), {pattern}))
+    return sorted(found, key=lambda one: one[0].relative)
 
 
 def compression_of(name: str) -> str:

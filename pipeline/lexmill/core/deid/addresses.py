@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from lexmill.core.deid.lexer import matches_at
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import Address, DeidTables
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.words import ADDRESS, HALF_MASKED, all_words
+from lexmill.core.deid.words import ADDRESS, DOOR, DOOR_PLACES, HALF_MASKED, all_words
 from lexmill.core.deid.zones import Stretches, Zones, join
 
 _MODEL_RULE = "model.address"
@@ -33,7 +34,7 @@ _END = re.compile(
 # Words after which 区 is no county.
 _NO_COUNTY = "小社园街片厂校库矿景辖地住"
 _DOOR = re.compile(
-    r"[0-9０-９](?:(?<=[路街道巷弄村区园苑庄里厦场寓楼同院].)|(?<=[路街道巷弄村区园苑庄里厦场寓楼同院]第.))[0-9０-９]{0,4}(?:号|弄|幢|栋|座|单元|组|室)"
+    rf"[0-9０-９](?:(?<=[{DOOR_PLACES}].)|(?<=[{DOOR_PLACES}]第.))[0-9０-９]{{0,4}}(?:号|弄|幢|栋|座|单元|组|室)"
     r"(?:[0-9０-９A-Za-z一二三四五六七八九十]{1,5}(?:号楼|号|弄|幢|栋|座|单元|室|房|楼|层|户|门)|[-－][0-9０-９]{1,4}){0,5}[0-9０-９]{0,5}(?:[-－][0-9０-９]{1,4})?(?![令文])"
 )
 # A township whose village the court masked, and a village whose township: 夏邑县泽沛镇某村, 某泽沛村.
@@ -131,7 +132,7 @@ class AddressScanner:
         if self._door_rule:
             told = join((span.start, span.end) for span in spans)
             known = Stretches(*told)
-            for match in _DOOR.finditer(text):
+            for match in matches_at(_DOOR, text, (end - 1 for _, _, end in zones.hits.of(DOOR))):
                 if known.overlap(match.start(), match.end()):
                     continue
                 low = max(0, match.start() - 24)

@@ -3,7 +3,9 @@
 import re
 from typing import NamedTuple
 
+from lexmill.core.deid.lexer import Lexer
 from lexmill.core.deid.tables import DeidTables
+from lexmill.core.deid.words import openings
 
 _HEADING = 1500
 
@@ -50,7 +52,17 @@ class SensitiveScanner:
 
     def __init__(self, rules: DeidTables) -> None:
         self._rules = [(table.id, frozenset(table.doc_types), re.compile(table.pattern)) for table in rules.sensitive]
+        starts = {table.id: openings(table.pattern) for table in rules.sensitive}
+        self._lexer = Lexer({id_: ("starts", words) for id_, words in starts.items() if words is not None})
 
     def find(self, text: str, doc_type: str) -> list[str]:
         """The ids of all rules that hold for a text of this type, in order."""
-        return [id_ for id_, types, pattern in self._rules if doc_type in types and pattern.search(text)]
+        rules = [(id_, pattern) for id_, types, pattern in self._rules if doc_type in types]
+        if not rules:
+            return []
+        hits = self._lexer.scan(text)
+        return [
+            id_
+            for id_, pattern in rules
+            if (any(pattern.match(text, at) for at in hits.starts(id_)) if id_ in self._lexer.lists else pattern.search(text))
+        ]

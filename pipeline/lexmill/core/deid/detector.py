@@ -9,6 +9,7 @@ from presidio_analyzer import EntityRecognizer
 
 from lexmill.core.deid.addresses import is_home
 from lexmill.core.deid.article4 import SensitiveScanner
+from lexmill.core.deid.lexer import Lexer
 from lexmill.core.deid.organisations import OrganisationScanner
 from lexmill.core.deid.persons import LEAST_MARGIN, Introduced
 from lexmill.core.deid.recognizers import BIAS, LANGUAGE, ROLE_KEY, RULE_KEY, build_engine
@@ -28,6 +29,8 @@ _CUT = "\x1e"
 _BORDER = f"\n{_CUT}\n"
 _MODEL_BORDER = f"。{_CUT}" * 2
 _DIGIT = re.compile("[0-9０-９]")
+_FIGURES = tuple("0123456789")
+_ENDS = "ends"
 _MASKED = frozenset("某×")
 # Zero-width blanks and joiners, the soft hyphen, the byte order mark.
 _HIDDEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
@@ -71,7 +74,7 @@ class Detector:
         self._name_starts = re.compile(f"[{surnames}]{given}")
         self._name_ends = re.compile(f"[{surnames}](?:{given}){{1,2}}\\Z")
         suffixes = sorted({word for table in rules.organisation for word in f"{table.suffixes} {table.doubtful}".split()})
-        self._organisation_ends = re.compile(f"(?<=[\u4e00-\u9fa5])(?<!某)(?:{'|'.join(reversed(suffixes))})(?![0-9])")
+        self._organisation_ends = Lexer({_ENDS: ("all", suffixes)})
         self._not_names = frozenset(rules.words("not_a_name"))
         self._keep = frozenset(self.policy.keep)
         self._has_more = bool(recognizers)
@@ -99,7 +102,9 @@ class Detector:
             artifacts = self.engine.nlp_engine.process_text(text, LANGUAGE)
             artifacts.evidence = reading.evidence
             artifacts.introduced = introduced
-            results = self.engine.analyze(text, LANGUAGE, nlp_artifacts=artifacts)
+            # Ours are all sure of what they find; only a user's have thresholds of their own.
+            least = None if self._has_more else 0.0
+            results = self.engine.analyze(text, LANGUAGE, nlp_artifacts=artifacts, score_threshold=least)
             if not all(0 <= result.start < result.end <= len(text) for result in results):
                 raise DocumentError("deid.detector_failed")
             found = [
@@ -126,6 +131,11 @@ class Detector:
         places = list(_places(replacements))
         if self._readings[doc_type].evidence != "label" and self._model_sees_more(output, places):
             return True
+        ends = [
+            (start, end, output[end : end + 1] not in _FIGURES)
+            for _, start, end in self._organisation_ends.scan(output).of(_ENDS)
+            if start and "\u4e00" <= output[start - 1] <= "\u9fa5" and output[start - 1] != "某"
+        ]
         stretches = []
         last = 0
         for start, end, entity in places:
@@ -138,8 +148,7 @@ class Detector:
             if (
                 (behind is not None and behind.group() not in self._not_names)
                 or (before is not None and before.group()[:2] not in self._not_names)
-                or self._organisation_ends.search(output, max(last, start - _NEAR), start)
-                or self._organisation_ends.search(output, end, end + _NEAR)
+                or (ends and (_is_within(ends, max(last, start - _NEAR), start) or _is_within(ends, end, end + _NEAR)))
             ):
                 stretches.append((max(0, start - _NEAR), end + _NEAR))
             last = end
@@ -183,6 +192,16 @@ class Detector:
     def _is_masked(self, result: Any) -> bool:
         role = result.recognition_metadata.get(ROLE_KEY)
         return result.entity_type not in self._keep and (not role or role in self._roles)
+
+
+def _is_within(ends: Sequence[tuple[int, int, bool]], low: int, high: int) -> bool:
+    """Whether one of the sorted ``ends`` of organisations' names stands in ``low:high``, no figure behind it in there."""
+    for start, end, clean in ends[bisect_left(ends, (low, 0, False)) :]:
+        if start >= high:
+            return False
+        if end <= high and (clean or end == high):
+            return True
+    return False
 
 
 def _disjoint(spans: list[Span], length: int) -> list[Span]:

@@ -1,12 +1,18 @@
 """Numbers that identify: one scan for runs of letters and digits, then forms, check digits and the cue words before each run."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from lexmill.core.deid.checks import CHECKS
+from lexmill.core.deid.lexer import matches_at
+from lexmill.core.deid.runs import RunFinder
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Entity, Identifier
+from lexmill.core.deid.words import ID_CUE, trigger, word_lists
 from lexmill.core.deid.zones import Zones
 
 
@@ -25,7 +31,8 @@ _FOLD = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
 }
 _CONFUSED = str.maketrans("OoQDlI|ZSB", "0000111258")
 _ALNUM = "0-9A-Za-z０-９Ａ-Ｚａ-ｚ"
-_RUN = re.compile(f"[{_ALNUM}+＋][{_ALNUM}×*＊@＠._．+＋~ ·•\\-{_DASHES}{_BLANKS}]{{4,}}")
+_RUN_STARTS = f"{_ALNUM}+＋"
+_RUN_GOES_ON = f"{_ALNUM}×*＊@＠._．+＋~ ·•\\-{_DASHES}{_BLANKS}"
 # A cue in Latin letters that runs into its number.
 _LATIN_CUE = re.compile("(?:QQ|IMEI|VIN|TEL|IP|ＱＱ)(?=[0-9０-９OoIl])", re.IGNORECASE)
 # What a book or a journal is known by, whatever its digits read as.
@@ -34,6 +41,7 @@ _BOOK = ("ISBN", "ISSN")
 _TOKEN = re.compile(r"\+?[^\s·•\-+._](?:[^\s·•\-]*[^\s·•\-+._])?")
 _GAPS = re.compile(r"[\s·•\-]")
 _UNITS = ("元", "万", "亿", "%", "％")
+_NO_CUES = np.empty(0, np.int32)
 _DIGITS = re.compile(r"[0-9０-９OoIl]")
 # The last character of a number that ends in parentheses.
 _CLOSING = re.compile("[(（][0-9０-９AＡ][)）]")
@@ -48,6 +56,7 @@ _MIN_UNCUED = 11
 _MAX_UNCUED = 24
 _MAX_LENGTH = 80
 _MIN_FIGURES = 4
+_NOWHERE = [-1]
 _CUE_REACH = 16
 _MAX_TOKENS = 8
 _MIN_VISIBLE = 6
@@ -156,7 +165,10 @@ class IdentifierScanner:
             for table in rules.identifier
             if table.closed
         ]
-        self._uncued = [compiled for compiled in self._rules if compiled.rule.decision != "cue"]
+        self._rules_at = list(enumerate(self._rules))
+        self._uncued = [(0, compiled) for compiled in self._rules if compiled.rule.decision != "cue"]
+        # The same words stand before all parts of a number, and before all of a list.
+        self._last_cues = lru_cache(maxsize=256)(self._find_last_cues)
         cues = "|".join(f"(?:{table.cue})" for table in rules.identifier if table.cue) or "(?!)"
         # One look at a character spares most comparisons with all the cues.
         firsts = "".join(sorted({cue[0] for table in rules.identifier for cue in table.cue.split("|") if cue}))
@@ -167,16 +179,41 @@ class IdentifierScanner:
             for table in reversed(rules.identifier)
             if table.entity in ("ID_CARD", "BANK_CARD", "MOBILE") and table.decision != "cue"
         }
+        lists = word_lists(rules)
+        self._cues_are_listed = ID_CUE in lists
+        self._runs = RunFinder(
+            starts=_RUN_STARTS,
+            goes_on=_RUN_GOES_ON,
+            leading="".join(map(re.escape, sorted(self._leading))),
+            figures=_FIGURE.pattern[1:-1],
+            linked=f"{_FIGURE.pattern[1:-1]}\r\n{_LINK[1:-1]}",
+            digits="0-9０-９",
+            uncued=_MIN_UNCUED if self._cues_are_listed else 0,
+            reach=_CUE_REACH,
+        )
         self._any_by_digits = re.compile("|".join(f"(?:{form.pattern})" for _, form in self._by_digits.values()) or "(?!)")
-        self._certificates = [(table, tuple(table.trigger.split()), re.compile(table.pattern)) for table in rules.certificate]
+        self._certificates = [
+            (
+                table,
+                # What is listed stands there.
+                ("",) if trigger(table.id) in lists else tuple(table.trigger.split()),
+                re.compile(table.pattern),
+                next((name for name in (table.id, trigger(table.id)) if name in lists), None),
+            )
+            for table in rules.certificate
+        ]
+        # In most texts stands no word of any list.
+        self._not_listed = [item for item in self._certificates if item[3] is None]
+        listed = {name for *_, name in self._certificates if name is not None}
+        self._first_listed = next((name for name in lists if name in listed), None)
 
     def find(self, text: str, zones: Zones) -> list[Span]:
         """All identifiers, sorted and disjoint; then certificates, which may overlap them."""
         spans: list[Span] = []
         last: _Hit | None = None
-        for match in _RUN.finditer(text):
-            start, end = match.span()
-            run = match.group()
+        runs, scattered = self._runs.find(zones.hits.codes, zones.hits.array(ID_CUE) if self._cues_are_listed else _NO_CUES)
+        for start, end in runs:
+            run = text[start:end]
             if run.startswith(_BOOK):
                 continue
             mail = "@" in run or "＠" in run
@@ -199,23 +236,28 @@ class IdentifierScanner:
             for hit in self._in_run(text, start, end, last):
                 spans.append(Span(hit.start, hit.end, hit.rule.entity, hit.rule.id))
                 last = hit
-        for match in _SCATTERED.finditer(text):
+        for match in matches_at(_SCATTERED, text, scattered):
             figures = _figures(text, *match.span())
             if self._any_by_digits.search(figures.digits):
                 spans += self._in_figures(figures, zones)
         spans = _join(spans)
-        for table, triggers, pattern in self._certificates:
-            for trigger in triggers:
-                if trigger in text:
-                    break
-            else:
+        certificates = self._certificates
+        if self._first_listed is None or not zones.hits.has_any(self._first_listed):
+            certificates = self._not_listed
+        for table, triggers, pattern, shown in certificates:
+            starts = zones.hits.starts(shown) if shown else None
+            if starts == [] or not _holds(text, triggers):
                 continue
             spans += [
                 Span(*found.span("id"), table.entity, table.id)
-                for found in pattern.finditer(text)
+                for found in (matches_at(pattern, text, starts) if starts and shown == table.id else pattern.finditer(text))
                 if not zones.overlap(*found.span("id")) and (not table.check or CHECKS[table.check](found["id"]))
             ]
         return spans
+
+    def _find_last_cues(self, before: str) -> list[int]:
+        """Where the last cue of each rule in ``before`` ends, or -1."""
+        return [_last(compiled.cue, before) for compiled in self._rules]
 
     def _may_be_cued(self, text: str, start: int, last: _Hit | None) -> bool:
         """Whether a cue, a number of the same list, a mask or the first character of a plate stands before ``start``."""
@@ -355,9 +397,10 @@ class IdentifierScanner:
         masked = _MASK.search(upper) is not None
         dotted = folded.upper() if mail or "." in folded else None
         # Without a cue only a form or a check digit decides.
-        for compiled in self._rules if cued else self._uncued:
+        cues = self._last_cues(before) if cued else _NOWHERE
+        for place, compiled in self._rules_at if cued else self._uncued:
             rule = compiled.rule
-            cue = _last(compiled.cue, before)
+            cue = cues[place]
             if cue < 0 and rule.decision == "cue":
                 continue
             for raw in (dotted,) if dotted is not None else (upper,) if upper == digits else (upper, digits):
@@ -412,6 +455,14 @@ class IdentifierScanner:
             low = low + len(head.rstrip("×"))
             before = text[max(0, low - _CUE_REACH) : low]
         return before
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    """Whether one of ``words`` stands in ``text``."""
+    for word in words:  # noqa: SIM110 - a generator takes twice as long
+        if word in text:
+            return True
+    return False
 
 
 def _is_grouped(written: str) -> bool:

@@ -3,6 +3,7 @@
 The words of all lists stand in one tree; what is found is told list by list, and each list is searched as it would be alone.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -19,9 +20,19 @@ _CODES = 1 << 16
 _PAIRS = 1 << 16
 _PAIR_STEP = 40503
 _MAX_WORD = 32
-_MAX_LISTS = 32
+MAX_LISTS = 62
 # Names of one text are looked up by their first characters.
 _HEADS = 1 << 10
+
+
+def matches_at(pattern: re.Pattern[str], text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
+    """What ``finditer`` finds of a pattern none of whose matches is empty or begins elsewhere than at the sorted ``starts``."""
+    last = 0
+    for start in starts:
+        match = pattern.match(text, start) if start >= last else None
+        if match is not None:
+            last = match.end()
+            yield match
 
 
 def to_codes(text: str) -> NDArray[np.uint32]:
@@ -88,23 +99,27 @@ def _scan(codes: Any, first: Any, pairs: Any, keys: Any, values: Any, accepts: A
             if lists == 0:
                 continue
             touched |= lists
-            for which in range(n_lists):
-                if (lists >> which) & 1:
+            which = -1
+            while lists:
+                which += 1
+                if lists & 1:
                     best[which] = words[node]
                     ends[which] = to
                     if searches[which] == 2:
                         found[count, 0], found[count, 1], found[count, 2], found[count, 3] = words[node], at, to, which
                         count += 1
                         per_list[which + 1] += 1
-        if touched == 0:
-            continue
-        for which in range(n_lists):
-            if (touched >> which) & 1 and searches[which] < 2 and at >= free[which]:
+                lists >>= 1
+        which = -1
+        while touched:
+            which += 1
+            if touched & 1 and searches[which] < 2 and at >= free[which]:
                 found[count, 0], found[count, 1], found[count, 2], found[count, 3] = best[which], at, ends[which], which
                 count += 1
                 per_list[which + 1] += 1
                 if searches[which] == 0:
                     free[which] = ends[which]
+            touched >>= 1
     for which in range(n_lists):
         per_list[which + 1] += per_list[which]
     rows = np.empty((count, 3), np.int32)
@@ -167,14 +182,15 @@ def find_names(codes: NDArray[np.uint32], names: Sequence[str]) -> list[list[int
 class Hits:
     """What stands in one text: ``of`` gives the hits of a list, sorted by place; ``marked`` counts the marked characters seen."""
 
-    __slots__ = ("_borders", "_found", "_places", "codes", "marked")
+    __slots__ = ("_borders", "_found", "_places", "_rows", "codes", "marked")
 
     def __init__(
-        self, codes: NDArray[np.uint32], found: list[int], borders: list[int], places: Mapping[str, int], marked: int
+        self, codes: NDArray[np.uint32], rows: NDArray[np.int32], borders: list[int], places: Mapping[str, int], marked: int
     ) -> None:
         self.codes = codes
         self.marked = marked
-        self._found = found
+        self._rows = rows
+        self._found: list[int] = rows.ravel().tolist()
         self._borders = borders
         self._places = places
 
@@ -189,12 +205,22 @@ class Hits:
         which = self._places[name]
         return self._found[3 * self._borders[which] + 1 : 3 * self._borders[which + 1] : 3]
 
+    def has_any(self, first: str) -> bool:
+        """Whether there is a word of the list ``first`` or of one behind it."""
+        return self._borders[self._places[first]] < self._borders[-1]
+
+    def array(self, name: str) -> NDArray[np.int32]:
+        """Where words of the list begin."""
+        which = self._places[name]
+        found: NDArray[np.int32] = self._rows[self._borders[which] : self._borders[which + 1], 1]
+        return found
+
 
 class Lexer:
     """Searches for the words of several lists at once; ``marks`` are characters of which is told how many a text holds."""
 
     def __init__(self, lists: Mapping[str, tuple[Search, Iterable[str]]], marks: str = "") -> None:
-        if len(lists) > _MAX_LISTS or len(set(marks)) > 64:
+        if len(lists) > MAX_LISTS or len(set(marks)) > 64:
             raise ValueError("too many lists or marks")
         ids: dict[str, int] = {}
         tree: list[dict[int, int]] = [{}]
@@ -237,6 +263,7 @@ class Lexer:
                     at = (at + 1) & (size - 1)
                 keys[at], values[at] = key, child
         self.words = tuple(ids)
+        self.lists = frozenset(lists)
         self._places = {name: which for which, name in enumerate(lists)}
         self._tables = (
             first, pairs, keys, values, np.array(accepts, np.int64), np.array(ends, np.int32),
@@ -247,4 +274,4 @@ class Lexer:
         """All hits in ``text``."""
         codes = to_codes(text)
         rows, borders, seen = _scan(codes, *self._tables, self._marks)
-        return Hits(codes, rows.ravel().tolist(), borders.tolist(), self._places, int(seen).bit_count())
+        return Hits(codes, rows, borders.tolist(), self._places, int(seen).bit_count())

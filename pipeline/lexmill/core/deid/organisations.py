@@ -5,16 +5,15 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lexmill.core.deid.lexer import find_names
+from lexmill.core.deid.lexer import find_names, matches_at
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Evidence
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.words import BRAND, BRAND_RULE, ORGANISATION, all_words
+from lexmill.core.deid.words import BRAND, BRAND_RULE, ORGANISATION, SHORT_FORM, SHORT_FORM_RULE, all_words
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
 _REACH = 40
-_SHORT_FORM = "alias.short_form"
 # What no brand is named, whoever has one: 我们, 别人, 公司.
 _NO_BRAND = re.compile("[我你他她它们人谁本该各自己方厂店]|公司|企业|品牌|商标|产品|名字|什么|没有|可以")
 _MODEL_RULE = "model.organisation"
@@ -86,7 +85,7 @@ class OrganisationScanner:
         self._verbs = frozenset(rules.characters("org_verb"))
         provinces = "|".join(rules.words("province"))
         self._province = re.compile(f"(?:{provinces})(?:省|市|自治区)?")
-        forms = [cue for table in rules.alias if table.id == _SHORT_FORM for cue in table.cues.split()]
+        forms = [cue for table in rules.alias if table.id == SHORT_FORM_RULE for cue in table.cues.split()]
         self._short = re.compile(
             f"(?:{'|'.join(sorted(forms, key=lambda cue: (-len(cue), cue)))})[为：:]?[ ]?[“\"‘']?"
             f"(?P<name>[{_HAN}A-Za-z]{{2,14}})[”\"’']?(?=[）)，,；;。、])"
@@ -145,10 +144,10 @@ class OrganisationScanner:
             tried.add(name)
             if self.is_trade_name(name) and (evidence == "story" or not self._is_placeholder(name, text)):
                 names[name] = _Kind(_MODEL_RULE, self.kind(name).entity)
-        for match in self._short.finditer(text):
+        for match in matches_at(self._short, text, zones.hits.starts(SHORT_FORM)):
             name = match["name"]
             if self._is_short_form(text, match.start(), name, ends) and not zones.overlap(*match.span("name")):
-                names.setdefault(name, _Kind(_SHORT_FORM, self.kind(name).entity))
+                names.setdefault(name, _Kind(SHORT_FORM_RULE, self.kind(name).entity))
         for match in self._brand.finditer(text) if zones.hits.of(BRAND) else ():
             start, end = match.span(match.lastgroup or 0)
             name = text[start:end]

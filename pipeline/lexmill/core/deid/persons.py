@@ -7,18 +7,18 @@ string, a string with enough evidence is a name, and every mention of a name is 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
-from lexmill.core.deid.lexer import find_names
+from lexmill.core.deid.lexer import find_names, matches_at
 from lexmill.core.deid.tables import DeidTables, Evidence, PersonPattern, PersonRole
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.words import CUE, all_words, openings, trigger
+from lexmill.core.deid.words import ALIAS, ALIAS_RULE, CUE, DOT, DOTS, all_words, trigger, word_lists
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
-_DOT = "·•・‧∙●"
+_DOT = DOTS
 # Points of evidence; a string with ENOUGH of them is a name. Tuned on half of the labelled lower-court judgments.
 _ENOUGH = 4
 # The margins, in nats, from which a mention of the model is enough alone: for other names (0 at least where no known surname is
@@ -160,16 +160,6 @@ def _is_han(text: str, at: int) -> bool:
     return "\u4e00" <= text[at : at + 1] <= "\u9fa5"
 
 
-def _hits(pattern: re.Pattern[str], text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
-    """What ``finditer`` finds of a pattern whose matches begin at some of the ``starts``, which are sorted."""
-    last = 0
-    for start in starts:
-        hit = pattern.match(text, start) if start >= last else None
-        if hit is not None:
-            last = hit.end()
-            yield hit
-
-
 def _windows(hits: Iterable[re.Match[str]], text: str) -> list[tuple[int, int]]:
     """Stretches around the ``hits`` of a trigger, sorted and disjoint."""
     windows: list[tuple[int, int]] = []
@@ -202,8 +192,8 @@ class PersonScanner:
         self._before_dot = re.compile(f"{backwards}{{1,8}}")
         self._after_dot = re.compile(f"{sound}{{1,10}}(?:[{_DOT}]{sound}{{1,10}}){{0,3}}")
         self._protected_case = [re.compile(table.pattern) for table in rules.protected_case]
-        self._alias_rule = next((table.id for table in rules.alias if table.id == "alias.person"), "")
-        aliases = [cue for table in rules.alias if table.id == "alias.person" for cue in table.cues.split()]
+        self._alias_rule = next((table.id for table in rules.alias if table.id == ALIAS_RULE), "")
+        aliases = [cue for table in rules.alias if table.id == ALIAS_RULE for cue in table.cues.split()]
         quoted, plain = '[“"‘][^“”"‘’\\n]{1,8}[”"’]', f"[{_HAN}{_DOT}]{{2,8}}"
         self._alias = re.compile(
             f"(?:{'|'.join(aliases)})[为叫是：:]?[ ]?"
@@ -234,8 +224,9 @@ class PersonScanner:
         )
         self._foreign = re.compile(f"[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}}")
         self._patterns = [_fill(table, surnames, compounds, plain) for table in rules.person_pattern]
+        lists = word_lists(rules)
         self._patterns_at = [
-            (table, re.compile(table.trigger.replace("{HAN}", _HAN)), openings(table.trigger) is not None, pattern)
+            (table, re.compile(table.trigger.replace("{HAN}", _HAN)), trigger(table.id) in lists, pattern)
             for table, pattern in self._patterns
         ]
         self._pattern_rules = frozenset(table.id for table in rules.person_pattern)
@@ -345,7 +336,7 @@ class PersonScanner:
 
         sure, doubtful = self._take_mentions(text, zones, evidence, mentions, found)
         for table, shown, listed, pattern in self._patterns_at if evidence != "label" else ():
-            hits = _hits(shown, text, zones.hits.starts(trigger(table.id))) if listed else shown.finditer(text)
+            hits = matches_at(shown, text, zones.hits.starts(trigger(table.id))) if listed else shown.finditer(text)
             for low, high in _windows(hits, text):
                 for match in pattern.finditer(text, low, high):
                     for group in match.groupdict():
@@ -372,8 +363,8 @@ class PersonScanner:
         if evidence == "label":
             return found
         if evidence == "story":
-            self._collect_foreign(text, add)
-        for match in self._alias.finditer(text):
+            self._collect_foreign(text, zones.hits.starts(DOT), add)
+        for match in matches_at(self._alias, text, zones.hits.starts(ALIAS)):
             for alias in _ALIAS.finditer(match["names"]):
                 start = match.start("names") + alias.start()
                 quoted = text[start - 1] in '“"‘'
@@ -489,11 +480,11 @@ class PersonScanner:
             and self._nobody_part.isdisjoint(name)
         )
 
-    def _collect_foreign(self, text: str, add: _Add) -> None:
+    def _collect_foreign(self, text: str, dots: Iterable[int], add: _Add) -> None:
         """Transliterations around a dot; the shortest of those that begin alike: a word behind may sound like one (多, 通)."""
         found: list[tuple[int, int]] = []
         at = 0
-        for dot in self._dotted.finditer(text):
+        for dot in matches_at(self._dotted, text, dots):
             if dot.start() < at:
                 continue
             before = self._before_dot.match(text[max(at, dot.start() - 8) : dot.start()][::-1])

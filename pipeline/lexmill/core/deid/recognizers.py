@@ -198,11 +198,41 @@ class PlaceAndBirthRecognizer(_Recognizer):
         )
 
 
+class _Registry(RecognizerRegistry):
+    """Presidio's registry, which looks through its recognisers again only when they are others than before."""
+
+    _known: tuple[list[EntityRecognizer], str, list[EntityRecognizer]] | None = None
+
+    def get_recognizers(
+        self,
+        language: str,
+        entities: list[str] | None = None,
+        all_fields: bool = False,
+        ad_hoc_recognizers: list[EntityRecognizer] | None = None,
+    ) -> list[EntityRecognizer]:
+        if not all_fields or entities or ad_hoc_recognizers:
+            found: list[EntityRecognizer] = super().get_recognizers(language, entities, all_fields, ad_hoc_recognizers)
+            return found
+        if self._known is None or self._known[:2] != (self.recognizers, language):
+            self._known = (list(self.recognizers), language, super().get_recognizers(language, all_fields=True))
+        return list(self._known[2])
+
+
 class LegalAnalyzerEngine(AnalyzerEngine):
     """Presidio's engine, which asks only those recognisers for their context that have a method of their own for it.
 
-    The base sorts all results by recogniser, once a recogniser, to hand them to methods that return them unchanged.
+    The base sorts all results by recogniser, once a recogniser, to hand them to methods that return them unchanged; and it asks
+    all recognisers for their entities at every call.
     """
+
+    _entities: tuple[list[EntityRecognizer], list[str]] | None = None
+
+    def get_supported_entities(self, language: str | None = None) -> list[str]:
+        """The entities of all recognisers; they are asked again when there are others than before."""
+        recognizers = self.registry.get_recognizers(language=language or LANGUAGE, all_fields=True)
+        if self._entities is None or self._entities[0] != recognizers:
+            self._entities = (recognizers, super().get_supported_entities(language))
+        return list(self._entities[1])
 
     def _enhance_using_context(
         self,
@@ -231,7 +261,7 @@ def build_engine(rules: DeidTables, tagger: Tagger, more: Sequence[EntityRecogni
         *more,
     ]
     return LegalAnalyzerEngine(
-        registry=RecognizerRegistry(recognizers=recognizers, supported_languages=[LANGUAGE]),
+        registry=_Registry(recognizers=recognizers, supported_languages=[LANGUAGE]),
         nlp_engine=LegalNlpEngine(ZoneScanner(rules), tagger),
         supported_languages=[LANGUAGE],
         context_aware_enhancer=PassThrough(),

@@ -24,6 +24,9 @@ N_TAGS = 1 + 3 * len(LABELS)
 WIDTH = 16
 N_FEATURES = 22
 REACH = 4
+# Features are computed for so many characters at once.
+_BLOCK = 64
+_NO_KIND = 15
 _START = 1
 _END = 2
 _SURNAME = 6
@@ -36,6 +39,8 @@ _RANDOM = np.random.default_rng(20161001)
 PLACES: NDArray[np.uint64] = _RANDOM.integers(1, 2**64, 2 * REACH + 1, dtype=np.uint64) | np.uint64(1)
 KIND_PLACES: NDArray[np.uint64] = _RANDOM.integers(1, 2**64, 2 * REACH + 1, dtype=np.uint64) | np.uint64(1)
 OFFSETS: NDArray[np.uint64] = _RANDOM.integers(1, 2**64, N_FEATURES, dtype=np.uint64)
+# As tuples they are constants to the compiler, without which it makes no vector instructions.
+_PLACES, _KIND_PLACES, _OFFSETS = tuple(PLACES), tuple(KIND_PLACES), tuple(OFFSETS)
 
 
 class Mention(NamedTuple):
@@ -92,6 +97,38 @@ def fold(text: str) -> NDArray[np.uint32]:
 
 
 @njit(cache=True, nogil=True, inline="always")
+def _features(
+    a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, i: Any,
+    kc: Any, kd: Any, ke: Any, kf: Any, kg: Any, kh: Any, offsets: Any, s: Any,
+) -> Any:  # fmt: skip
+    """The rows of the features of ``e`` between its neighbours, each multiplied already, and of the kinds around it."""
+    return (
+        (c + offsets[0]) >> s,
+        (d + offsets[1]) >> s,
+        (e + offsets[2]) >> s,
+        (f + offsets[3]) >> s,
+        (g + offsets[4]) >> s,
+        (c + d + offsets[5]) >> s,
+        (d + e + offsets[6]) >> s,
+        (e + f + offsets[7]) >> s,
+        (f + g + offsets[8]) >> s,
+        (d + f + offsets[9]) >> s,
+        (b + c + d + offsets[10]) >> s,
+        (c + d + e + offsets[11]) >> s,
+        (d + e + f + offsets[12]) >> s,
+        (e + f + g + offsets[13]) >> s,
+        (f + g + h + offsets[14]) >> s,
+        (c + d + e + f + offsets[15]) >> s,
+        (d + e + f + g + offsets[16]) >> s,
+        (a + b + c + d + offsets[17]) >> s,
+        (f + g + h + i + offsets[18]) >> s,
+        (kc + kd + ke + kf + kg + kh + offsets[19]) >> s,
+        (kd + ke + kf + offsets[20]) >> s,
+        (g + h + offsets[21]) >> s,
+    )
+
+
+@njit(cache=True, nogil=True)
 def hash_features(codes: Any, kinds: Any, at: int, shift: int, places: Any, kind_places: Any, offsets: Any, out: Any) -> None:
     n = codes.shape[0]
     a = np.uint64(codes[at - 4] if at > 3 else _START) * places[0]
@@ -103,35 +140,49 @@ def hash_features(codes: Any, kinds: Any, at: int, shift: int, places: Any, kind
     g = np.uint64(codes[at + 2] if at + 2 < n else _END) * places[6]
     h = np.uint64(codes[at + 3] if at + 3 < n else _END) * places[7]
     i = np.uint64(codes[at + 4] if at + 4 < n else _END) * places[8]
-    kc = np.uint64(kinds[at - 2] if at > 1 else 15) * kind_places[2]
-    kd = np.uint64(kinds[at - 1] if at > 0 else 15) * kind_places[3]
+    kc = np.uint64(kinds[at - 2] if at > 1 else _NO_KIND) * kind_places[2]
+    kd = np.uint64(kinds[at - 1] if at > 0 else _NO_KIND) * kind_places[3]
     ke = np.uint64(kinds[at]) * kind_places[4]
-    kf = np.uint64(kinds[at + 1] if at + 1 < n else 15) * kind_places[5]
-    kg = np.uint64(kinds[at + 2] if at + 2 < n else 15) * kind_places[6]
-    kh = np.uint64(kinds[at + 3] if at + 3 < n else 15) * kind_places[7]
+    kf = np.uint64(kinds[at + 1] if at + 1 < n else _NO_KIND) * kind_places[5]
+    kg = np.uint64(kinds[at + 2] if at + 2 < n else _NO_KIND) * kind_places[6]
+    kh = np.uint64(kinds[at + 3] if at + 3 < n else _NO_KIND) * kind_places[7]
+    rows = _features(a, b, c, d, e, f, g, h, i, kc, kd, ke, kf, kg, kh, offsets, np.uint64(shift))
+    for k in range(22):
+        out[k] = rows[k]
+
+
+@njit(cache=True, nogil=True)
+def _hash_block(codes: Any, kinds: Any, base: int, shift: int, out: Any) -> None:
+    """The rows of ``_BLOCK`` characters into ``out`` (22 × ``_BLOCK``); codes and kinds go on by four on both sides.
+
+    One feature of many characters after another is what vector instructions can do, if the multipliers are constants.
+    """
     s = np.uint64(shift)
-    out[0] = (c + offsets[0]) >> s
-    out[1] = (d + offsets[1]) >> s
-    out[2] = (e + offsets[2]) >> s
-    out[3] = (f + offsets[3]) >> s
-    out[4] = (g + offsets[4]) >> s
-    out[5] = (c + d + offsets[5]) >> s
-    out[6] = (d + e + offsets[6]) >> s
-    out[7] = (e + f + offsets[7]) >> s
-    out[8] = (f + g + offsets[8]) >> s
-    out[9] = (d + f + offsets[9]) >> s
-    out[10] = (b + c + d + offsets[10]) >> s
-    out[11] = (c + d + e + offsets[11]) >> s
-    out[12] = (d + e + f + offsets[12]) >> s
-    out[13] = (e + f + g + offsets[13]) >> s
-    out[14] = (f + g + h + offsets[14]) >> s
-    out[15] = (c + d + e + f + offsets[15]) >> s
-    out[16] = (d + e + f + g + offsets[16]) >> s
-    out[17] = (a + b + c + d + offsets[17]) >> s
-    out[18] = (f + g + h + i + offsets[18]) >> s
-    out[19] = (kc + kd + ke + kf + kg + kh + offsets[19]) >> s
-    out[20] = (kd + ke + kf + offsets[20]) >> s
-    out[21] = (g + h + offsets[21]) >> s
+    for j in range(_BLOCK):
+        at = base + j
+        a = np.uint64(codes[at + 0]) * _PLACES[0]
+        b = np.uint64(codes[at + 1]) * _PLACES[1]
+        c = np.uint64(codes[at + 2]) * _PLACES[2]
+        d = np.uint64(codes[at + 3]) * _PLACES[3]
+        e = np.uint64(codes[at + 4]) * _PLACES[4]
+        f = np.uint64(codes[at + 5]) * _PLACES[5]
+        g = np.uint64(codes[at + 6]) * _PLACES[6]
+        h = np.uint64(codes[at + 7]) * _PLACES[7]
+        i = np.uint64(codes[at + 8]) * _PLACES[8]
+        kc = np.uint64(kinds[at + 2]) * _KIND_PLACES[2]
+        kd = np.uint64(kinds[at + 3]) * _KIND_PLACES[3]
+        ke = np.uint64(kinds[at + 4]) * _KIND_PLACES[4]
+        kf = np.uint64(kinds[at + 5]) * _KIND_PLACES[5]
+        kg = np.uint64(kinds[at + 6]) * _KIND_PLACES[6]
+        kh = np.uint64(kinds[at + 7]) * _KIND_PLACES[7]
+        (
+            r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10,
+            r11, r12, r13, r14, r15, r16, r17, r18, r19, r20, r21,
+        ) = _features(a, b, c, d, e, f, g, h, i, kc, kd, ke, kf, kg, kh, _OFFSETS, s)  # fmt: skip
+        out[0, j], out[1, j], out[2, j], out[3, j], out[4, j], out[5, j] = r0, r1, r2, r3, r4, r5
+        out[6, j], out[7, j], out[8, j], out[9, j], out[10, j], out[11, j] = r6, r7, r8, r9, r10, r11
+        out[12, j], out[13, j], out[14, j], out[15, j], out[16, j], out[17, j] = r12, r13, r14, r15, r16, r17
+        out[18, j], out[19, j], out[20, j], out[21, j] = r18, r19, r20, r21
 
 
 @intrinsic
@@ -154,38 +205,49 @@ def _prefetch(_: Any, array: Any, row: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _score(codes: Any, kinds: Any, weights: Any, shift: int, places: Any, kind_places: Any, offsets: Any, scores: Any) -> None:
+def _score(codes: Any, kinds: Any, n: int, weights: Any, shift: int, scores: Any) -> None:
     """The scores of all tags (n × 16): sums of one row of weights a feature.
 
+    Codes and kinds go on by four before the ``n`` characters, and behind them to the end of a block and by four.
     The table is larger than the nearest caches, so its rows are asked for eight characters ahead.
     """
-    n = codes.shape[0]
-    ring = np.zeros((16, 22), dtype=np.uint32)
-    for ahead in range(n + 8):
-        if ahead < n:
-            hash_features(codes, kinds, ahead, shift, places, kind_places, offsets, ring[ahead & 15])
-            for k in range(22):
-                _prefetch(weights, ring[ahead & 15, k])
-        if ahead < 8:
-            continue
-        at = ahead - 8
-        rows = ring[at & 15]
-        r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10 = (
-            rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7], rows[8], rows[9], rows[10],
-        )  # fmt: skip
-        r11, r12, r13, r14, r15, r16, r17, r18, r19, r20, r21 = (
-            rows[11], rows[12], rows[13], rows[14], rows[15], rows[16], rows[17], rows[18], rows[19], rows[20], rows[21],
-        )  # fmt: skip
-        # Written out, so that it becomes one vector sum.
-        for k in range(16):
-            scores[at, k] = (
-                np.int16(weights[r0, k]) + np.int16(weights[r1, k]) + np.int16(weights[r2, k]) + np.int16(weights[r3, k])
-                + np.int16(weights[r4, k]) + np.int16(weights[r5, k]) + np.int16(weights[r6, k]) + np.int16(weights[r7, k])
-                + np.int16(weights[r8, k]) + np.int16(weights[r9, k]) + np.int16(weights[r10, k]) + np.int16(weights[r11, k])
-                + np.int16(weights[r12, k]) + np.int16(weights[r13, k]) + np.int16(weights[r14, k]) + np.int16(weights[r15, k])
-                + np.int16(weights[r16, k]) + np.int16(weights[r17, k]) + np.int16(weights[r18, k]) + np.int16(weights[r19, k])
-                + np.int16(weights[r20, k]) + np.int16(weights[r21, k])
+    ring = np.zeros((2, 22, _BLOCK), dtype=np.uint32)
+    _hash_block(codes, kinds, 0, shift, ring[0])
+    for j in range(8):
+        for k in range(22):
+            _prefetch(weights, ring[0, k, j])
+    for base in range(0, n, _BLOCK):
+        rows, after = ring[(base // _BLOCK) & 1], ring[(base // _BLOCK + 1) & 1]
+        if base + _BLOCK < n:
+            _hash_block(codes, kinds, base + _BLOCK, shift, after)
+        for j in range(min(_BLOCK, n - base)):
+            at = base + j
+            if j < _BLOCK - 8:
+                for k in range(22):
+                    _prefetch(weights, rows[k, j + 8])
+            else:
+                for k in range(22):
+                    _prefetch(weights, after[k, j + 8 - _BLOCK])
+            r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10 = (
+                rows[0, j], rows[1, j], rows[2, j], rows[3, j], rows[4, j], rows[5, j],
+                rows[6, j], rows[7, j], rows[8, j], rows[9, j], rows[10, j],
             )  # fmt: skip
+            r11, r12, r13, r14, r15, r16, r17, r18, r19, r20, r21 = (
+                rows[11, j], rows[12, j], rows[13, j], rows[14, j], rows[15, j], rows[16, j],
+                rows[17, j], rows[18, j], rows[19, j], rows[20, j], rows[21, j],
+            )  # fmt: skip
+            # Written out, so that it becomes one vector sum.
+            for k in range(16):
+                scores[at, k] = (
+                    np.int16(weights[r0, k]) + np.int16(weights[r1, k]) + np.int16(weights[r2, k])
+                    + np.int16(weights[r3, k]) + np.int16(weights[r4, k]) + np.int16(weights[r5, k])
+                    + np.int16(weights[r6, k]) + np.int16(weights[r7, k]) + np.int16(weights[r8, k])
+                    + np.int16(weights[r9, k]) + np.int16(weights[r10, k]) + np.int16(weights[r11, k])
+                    + np.int16(weights[r12, k]) + np.int16(weights[r13, k]) + np.int16(weights[r14, k])
+                    + np.int16(weights[r15, k]) + np.int16(weights[r16, k]) + np.int16(weights[r17, k])
+                    + np.int16(weights[r18, k]) + np.int16(weights[r19, k]) + np.int16(weights[r20, k])
+                    + np.int16(weights[r21, k])
+                )  # fmt: skip
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -293,19 +355,19 @@ def write_model(
 
 
 @njit(cache=True, nogil=True)
-def _decode(
-    raw: Any, folds: Any, kind_of: Any, weights: Any, shift: int, places: Any, kind_places: Any, offsets: Any, moves: Any,
-    bias: int,
-) -> Any:  # fmt: skip
+def _decode(raw: Any, folds: Any, kind_of: Any, weights: Any, shift: int, moves: Any, bias: int) -> Any:
     """Rows of start, end, label and margin, one a mention."""
     n = raw.shape[0]
-    codes = np.empty(n, dtype=np.uint32)
-    kinds = np.empty(n, dtype=np.uint8)
+    padded = (n + _BLOCK - 1) // _BLOCK * _BLOCK + 2 * REACH
+    codes = np.full(padded, _END, dtype=np.uint32)
+    kinds = np.full(padded, _NO_KIND, dtype=np.uint8)
+    codes[:REACH] = _START
     for at in range(n):
-        codes[at] = folds[raw[at]]
-        kinds[at] = kind_of[codes[at]]
+        code = folds[raw[at]]
+        codes[at + REACH] = code
+        kinds[at + REACH] = kind_of[code]
     scores = np.empty((n, 16), dtype=np.int16)
-    _score(codes, kinds, weights, shift, places, kind_places, offsets, scores)
+    _score(codes, kinds, n, weights, shift, scores)
     tags = np.empty(n, dtype=np.int8)
     _viterbi(scores, moves, bias, np.empty((n, 10), dtype=np.int8), tags)
     found = np.zeros((n // 2 + 1, 4), dtype=np.int32)
@@ -337,7 +399,6 @@ class Tagger:
             return []
         raw = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         found = _decode(
-            raw, _FOLD, self._kinds, self._weights, self._shift, PLACES, KIND_PLACES, OFFSETS, self._transitions,
-            round(bias * self._scale),
+            raw, _FOLD, self._kinds, self._weights, self._shift, self._transitions, round(bias * self._scale),
         )  # fmt: skip
         return [Mention(start, end, LABELS[label], margin / self._scale) for start, end, label, margin in found.tolist()]

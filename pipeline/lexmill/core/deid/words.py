@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from lexmill.core.deid.lexer import Lexer, Search
+from lexmill.core.deid.lexer import MAX_LISTS, Lexer, Search
 from lexmill.core.deid.tables import DeidTables
+from lexmill.core.structure import casenumber
 
 BODY, ORGANISATION, BRAND, CUE, ADDRESS, BIRTH = "body", "organisation", "brand", "cue", "address", "birth"
 # A township whose village a court masked, and a masked place: 泽沛镇某村, 夏邑县某泽沛村.
@@ -17,18 +18,31 @@ BIRTH_WORDS = {
     "生日": 0,
     **{f"{sex}{comma}": 0 for sex in "男女" for comma in "，,"},
 }
-BRAND_RULE = "alias.brand"
+# One list a thing that is looked for; the names of the lists.
+CASE_NUMBER, TITLE, DOT, DOOR, ALIAS, SHORT_FORM, ID_CUE = (
+    "case_number", "title", "dot", "door", "alias", "short_form", "id_cue",
+)  # fmt: skip
+ALIAS_RULE, SHORT_FORM_RULE, BRAND_RULE = "alias.person", "alias.short_form", "alias.brand"
+DOTS = "·•・‧∙●"
+# What a door number stands behind.
+DOOR_PLACES = "路街道巷弄村区园苑庄里厦场寓楼同院"
+_FIGURES = "0123456789０１２３４５６７８９"
 _MAX_OPENINGS = 64
-_SPECIAL = frozenset("\\^$.*+?{}")
+_LOOK = re.compile(r"\(\?<?[=!]")
+_GROUP = re.compile(r"\(\?(?::|P<\w+>)")
+_SPECIAL = frozenset("^$.(")
 
 
 def trigger(rule: str) -> str:
-    """The name of the list of words that the trigger of a ``person_pattern`` begins with."""
+    """The name of the list of words that the trigger of a ``person_pattern`` begins with, or that of a ``certificate`` is."""
     return f"trigger {rule}"
 
 
 def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
-    """All lists, by name."""
+    """All lists, by name: what a pattern begins with is listed under it where it can be told; for others there is no list.
+
+    The last ones are those of certificates.
+    """
     lists: dict[str, tuple[Search, Iterable[str]]] = {
         BODY: ("leftmost", (word for table in rules.public_body for word in table.suffixes.split())),
         ORGANISATION: (
@@ -43,9 +57,26 @@ def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
         CUE: ("leftmost", (word for table in rules.role for word in table.cues.split())),
         ADDRESS: ("all", (word for table in rules.address for word in table.cues.split())),
         BIRTH: ("starts", BIRTH_WORDS),
+        CASE_NUMBER: ("starts", casenumber.OPENINGS),
+        TITLE: ("starts", "《"),
+        DOT: ("starts", DOTS),
+        DOOR: ("starts", (f"{place}{mark}{figure}" for place in DOOR_PLACES for mark in ("", "第") for figure in _FIGURES)),
+        ALIAS: ("starts", (word for table in rules.alias if table.id == ALIAS_RULE for word in table.cues.split())),
+        SHORT_FORM: ("starts", (word for table in rules.alias if table.id == SHORT_FORM_RULE for word in table.cues.split())),
     }
-    for table in rules.person_pattern:
-        lists[trigger(table.id)] = ("starts", openings(table.trigger) or ())
+    patterns = {ID_CUE: "|".join(table.cue for table in rules.identifier if table.cue)}
+    patterns |= {trigger(table.id): table.trigger for table in rules.person_pattern}
+    patterns |= {table.id: table.pattern for table in rules.certificate}
+    for name, pattern in patterns.items():
+        words = openings(pattern) or ()
+        # Single characters stand everywhere; to list them takes longer than to look for the pattern where its trigger stands.
+        rare = len(words) in (1, 2) or min(map(len, words), default=0) > 1
+        if rare and len(lists) < MAX_LISTS:
+            lists[name] = ("starts", words)
+    for certificate in rules.certificate:
+        triggers = certificate.trigger.split()
+        if certificate.id not in lists and min(map(len, triggers), default=0) > 1 and len(lists) < MAX_LISTS:
+            lists[trigger(certificate.id)] = ("starts", triggers)
     return {name: (search, tuple(dict.fromkeys(words))) for name, (search, words) in lists.items()}
 
 
@@ -60,43 +91,48 @@ def build_lexer(rules: DeidTables) -> Lexer:
 
 
 def openings(pattern: str) -> tuple[str, ...] | None:
-    """Words one of which every match of ``pattern`` begins with; None where the pattern is too rich for this to tell.
+    """Words one of which every match of ``pattern`` begins with; None where they cannot be told.
 
-    Understood are characters, classes of characters, and ``(?:…|…)``; where a look ahead or behind begins, the
-    words end.
+    Looks ahead and behind at its beginning are passed over, and names of groups. A branch is read as long as it consists of
+    characters, classes of characters and ``(?:…|…)`` of such; what goes on behind them only makes the words shorter than they
+    could be.
     """
-    found: dict[str, None] = {}
-    for branch in _branches(pattern):
-        words = _openings_of_branch(branch)
-        if words is None or not all(words):
-            return None
-        found |= dict.fromkeys(words)
-    return tuple(found) if len(found) <= _MAX_OPENINGS else None
+    words, _ = _openings_of_branches(pattern)
+    return None if "" in words else tuple(dict.fromkeys(words))
 
 
-def _openings_of_branch(branch: str) -> list[str] | None:
+def _openings_of_branches(pattern: str) -> tuple[list[str], bool]:
+    """The words that all branches begin with, and whether they are the whole pattern."""
+    read = [_openings_of_branch(branch) for branch in _branches(pattern)]
+    return [word for words, _ in read for word in words], all(whole for _, whole in read)
+
+
+def _openings_of_branch(branch: str) -> tuple[list[str], bool]:
     words = [""]
     at = 0
-    while at < len(branch) and not re.match(r"\(\?<?[=!]", branch[at:]):
+    while _LOOK.match(branch, at):
+        at = _atom_end(branch, at)
+    while at < len(branch):
         end = _atom_end(branch, at)
-        atom = branch[at:end]
-        if branch[end : end + 1] in tuple("*+?{") or atom[0] in _SPECIAL or "\\" in atom:
-            return None
-        if atom[0] == "[":
-            if atom[1] == "^":
-                return None
-            choices = _spell(atom[1:-1])
-        elif atom[0] == "(":
-            inner = openings(atom[3:-1]) if atom.startswith("(?:") else None
-            # A look around inside a group ends only the words of that group.
-            if inner is None or re.search(r"\(\?<?[=!]", atom):
-                return None
-            choices = list(inner)
-        else:
-            choices = [atom]
+        choices, whole = _choices(branch[at:end])
+        # What may be missing or come again ends the words, as does what would make too many of them.
+        if branch[end : end + 1] in tuple("*+?{") or len(words) * len(choices) > _MAX_OPENINGS:
+            return words, False
         words = [word + choice for word in words for choice in choices]
+        if not whole:
+            return words, False
         at = end
-    return words
+    return words, True
+
+
+def _choices(atom: str) -> tuple[list[str], bool]:
+    """What a character, a class or a group begins with, and whether that is all of it; an empty word where nobody can say."""
+    group = _GROUP.match(atom)
+    if group:
+        return _openings_of_branches(atom[group.end() : -1])
+    if atom[0] == "[" and atom[1] != "^" and "\\" not in atom:
+        return _spell(atom[1:-1]), True
+    return ([""], False) if atom[0] in _SPECIAL or len(atom) > 1 else ([atom], True)
 
 
 def _spell(ranges: str) -> list[str]:

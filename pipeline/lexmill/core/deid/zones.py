@@ -5,9 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lexmill.core.deid.lexer import Hits
+from lexmill.core.deid.lexer import Hits, matches_at
 from lexmill.core.deid.tables import DeidTables
-from lexmill.core.deid.words import BODY, build_lexer
+from lexmill.core.deid.words import BODY, CASE_NUMBER, TITLE, build_lexer
 from lexmill.core.structure import casenumber
 
 # The title of a case names its parties: 《…抢劫案》.
@@ -80,9 +80,9 @@ class ZoneScanner:
     def scan(self, text: str) -> Zones:
         """The zones of ``text``."""
         hits = self._lexer.scan(text)
-        numbers = tuple(casenumber.find(text))
+        numbers = tuple(casenumber.read(matches_at(casenumber.NUMBER, text, hits.starts(CASE_NUMBER))))
         stretches = [(number.start, number.end) for number in numbers]
-        stretches += [match.span() for match in _TITLE.finditer(text)]
+        stretches += [match.span() for match in matches_at(_TITLE, text, hits.starts(TITLE))]
         stretches += [(self.body_start(text, start), end) for _, start, end in hits.of(BODY)]
         starts, ends = join(stretches)
         return Zones(starts, ends, numbers, hits)

@@ -5,6 +5,7 @@ and the older （year）court + type + 字第 serial 号, such as （2013）渝�
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 _BLANK = r" \t\r\n\u3000\xa0"
@@ -12,9 +13,11 @@ _SPACE = rf"[{_BLANK}]{{0,3}}"
 _MASK = "×xXＸｘ*＊某\ufffd"
 _FIGURE = rf"0-9０-９{_MASK}"
 _FIGURES = rf"[{_FIGURE}]{{1,24}}"
-_NUMBER = re.compile(
-    rf"[(（〔\[［【﹝〈]{_SPACE}"
-    rf"([{_FIGURE}]{{1,5}}|[○ＯO〇零一二三四五六七八九]{{4}}){_SPACE}年?{_SPACE}"
+_OPENING = "(（〔[［【﹝〈"
+_NUMERAL = "○ＯO〇零一二三四五六七八九"
+NUMBER = re.compile(
+    rf"[{re.escape(_OPENING)}]{_SPACE}"
+    rf"([{_FIGURE}]{{1,5}}|[{_NUMERAL}]{{4}}){_SPACE}年?{_SPACE}"
     rf"[)）〕\]］】﹞〉]{_SPACE}年?"
     # Older codes hold brackets: 浦民一（民）初.
     rf"((?:(?![号字第年])[\u4e00-\u9fff{_FIGURE}{_BLANK}]|[(（][\u4e00-\u9fff]{{1,3}}[)）]){{1,24}}?)"
@@ -23,6 +26,10 @@ _NUMBER = re.compile(
     rf"{_SPACE}号"
     # 之一审 is a stage of the proceedings, not a suffix.
     r"(之[一二三四五六七八九十百]++(?!审)|之[0-9]{1,3}(?![0-9])|[-－—–][0-9]{1,3}(?![0-9]))?"
+)
+# Every match of ``NUMBER`` begins with one of these.
+OPENINGS = tuple(
+    f"{opening}{char}" for opening in _OPENING for char in f"0123456789０１２３４５６７８９{_MASK}{_NUMERAL} \t\r\n\u3000\xa0"
 )
 _MASKED = re.compile(rf"[{_MASK}]")
 
@@ -74,8 +81,13 @@ def _split(code: str) -> tuple[str, str]:
 
 def find(text: str) -> list[CaseNumber]:
     """All case numbers of ``text``, cited ones too, sorted and disjoint; 文号 of statutes and notaries' numbers are none."""
+    return read(NUMBER.finditer(text))
+
+
+def read(matches: Iterable[re.Match[str]]) -> list[CaseNumber]:
+    """The case numbers among ``matches`` of ``NUMBER``."""
     found = []
-    for match in _NUMBER.finditer(text):
+    for match in matches:
         code = match[2].translate(_WIDTH)
         if code in _TOO_SHORT or not _TYPE_END.search(code) or _NOT_A_COURT.search(code):
             continue
