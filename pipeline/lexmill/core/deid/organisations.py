@@ -9,7 +9,7 @@ from lexmill.core.deid.lexer import find_names, matches_at
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Evidence
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.words import BRAND, BRAND_RULE, ORGANISATION, SHORT_FORM, SHORT_FORM_RULE, all_words
+from lexmill.core.deid.words import BRAND, BRAND_RULE, ORGANISATION, OWNED, SHORT_FORM, SHORT_FORM_RULE, USED, all_words
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
@@ -35,6 +35,7 @@ _FACT = re.compile(
 _LEADING = re.compile(rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
 _REGISTERED = "有限"
 _COUNTRY = "中国"
+_BRAND_REACH = 24
 _NOTED = re.compile(f"[（(][{_HAN}A-Za-z]{{1,12}}[）)]")
 # What is longer is no trade name alone, but names a trade that no list holds.
 _LONG_CORE = 5
@@ -94,12 +95,13 @@ class OrganisationScanner:
         brands = [cue for table in rules.alias if table.id == BRAND_RULE for cue in table.cues.split()]
         cues = "|".join(sorted(brands, key=lambda cue: (-len(cue), cue)))
         name = f"(?:(?![的我了是在有])[{_HAN}A-Za-z]){{2,8}}"
-        self._brand = re.compile(
-            f"(?:{cues})[：:]?[ ]?[“\"‘']?(?P<named>{name}?)[”\"’']?(?=[）)，,。；;？?\n、]|[和与的]|算|是否|\\Z)"
-            f"|(?:^|[\n。，？！ 的])(?P<owner>{name}?)早?已经?(?:注册|注)了?"
-            f"[0-9一二三四五六七八九十、]{{0,6}}类?[{_HAN}]{{0,2}}商标"
-            f"|用(?P<used>{name}?)(?:算|会|是否)(?:不算|不会)?(?:构成)?侵权"
+        self._named = re.compile(
+            f"(?:{cues})[：:]?[ ]?[“\"‘']?(?P<name>{name}?)[”\"’']?(?=[）)，,。；;？?\n、]|[和与的]|算|是否|\\Z)"
         )
+        self._owned = re.compile(
+            f"(?:^|[\n。，？！ 的])(?P<name>{name}?)早?已经?(?:注册|注)了?[0-9一二三四五六七八九、]{{0,6}}类?[{_HAN}]{{0,2}}商标"
+        )
+        self._used = re.compile(f"用(?P<name>{name}?)(?:算|会|是否)(?:不算|不会)?(?:构成)?侵权")
 
     def kind(self, name: str) -> _Kind:
         """The rule and entity that the end of ``name`` tells; a name without such an end is taken for a company's."""
@@ -148,8 +150,11 @@ class OrganisationScanner:
             name = match["name"]
             if self._is_short_form(text, match.start(), name, ends) and not zones.overlap(*match.span("name")):
                 names.setdefault(name, _Kind(SHORT_FORM_RULE, self.kind(name).entity))
-        for match in self._brand.finditer(text) if zones.hits.of(BRAND) else ():
-            start, end = match.span(match.lastgroup or 0)
+        for word, at, _ in zones.hits.of(BRAND):
+            brand = self._brand(text, self._words[word], at)
+            if brand is None:
+                continue
+            start, end = brand.span("name")
             name = text[start:end]
             plain = self._verbs.isdisjoint(name) and not self._single.search(name) and not self._boundary.search(name)
             common = self._generic.match(name) or _NO_BRAND.search(name) or _MASKED.search(name)
@@ -229,6 +234,15 @@ class OrganisationScanner:
         if self._generic.match(trade) and not (placed and _REGISTERED in ending):
             return None
         return suffix - len(before)
+
+    def _brand(self, text: str, word: str, at: int) -> re.Match[str] | None:
+        """The name that stands near one of the words of ``BRAND``, which begins ``at``."""
+        low = max(0, at - _BRAND_REACH)
+        if word == OWNED:
+            return self._owned.search(text, low, at + len(word)) if "注" in text[low:at] else None
+        if word == USED:
+            return self._used.search(text, low, at + len(word)) if "用" in text[low:at] else None
+        return self._named.match(text, at)
 
     def _core(self, name: str) -> str:
         """The name of a registered company without its place, its trade and its form; empty where what is left is a word."""

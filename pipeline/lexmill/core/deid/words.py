@@ -8,6 +8,8 @@ from lexmill.core.deid.tables import DeidTables
 from lexmill.core.structure import casenumber
 
 BODY, ORGANISATION, BRAND, CUE, ADDRESS, BIRTH = "body", "organisation", "brand", "cue", "address", "birth"
+# What is said of brands: that they are registered, that somebody uses them.
+OWNED, USED = "商标", "侵权"
 # A township whose village a court masked, and a masked place: 泽沛镇某村, 夏邑县某泽沛村.
 HALF_MASKED = "half masked"
 _HALF_MASKED = tuple(f"{unit}{mask}" for unit in "镇乡道村市区县" for mask in "某×")
@@ -51,7 +53,7 @@ def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
         ),
         BRAND: (
             "starts",
-            (*(word for table in rules.alias if table.id == BRAND_RULE for word in table.cues.split()), "商标", "侵权"),
+            (*(word for table in rules.alias if table.id == BRAND_RULE for word in table.cues.split()), OWNED, USED),
         ),
         HALF_MASKED: ("starts", _HALF_MASKED),
         CUE: ("leftmost", (word for table in rules.role for word in table.cues.split())),
