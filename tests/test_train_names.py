@@ -58,6 +58,36 @@ def test_a_masked_copy_holds_nothing_to_find(training: ModuleType) -> None:
     assert masked.text.endswith("住×××。")
 
 
+def test_an_exam_of_placeholders_becomes_a_story_of_people(training: ModuleType) -> None:
+    labeller = training.Labeller(training.rule_files.load().deid, None)
+    told = labeller.story("甲将房屋卖给乙，甲公司担保。被害人丙、丁的证言，园丁在场。")
+    # 甲公司 and 园丁 show that 甲 and 丁 are no people there.
+    assert [told.text[start:end] for start, end, _ in told.spans] == ["乙", "丙"]
+    swapped = training.swapped(told, Drawn("卞长庚", "佟雨薇"), random.Random(1), of_exam=True)
+    assert swapped.text == "甲将房屋卖给卞长庚，甲公司担保。被害人佟雨薇、丁的证言，园丁在场。"
+    assert labeller.story("甲、乙两国为邻国，甲与乙发生争议。") is None
+    assert labeller.story("下列关于合同的说法，正确的是哪些？") is None
+
+
+def test_answers_of_own_sentences_are_no_addresses(training: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own.txt"
+    own.write_text("A. P住A\nT已注册商标\n", encoding="utf-8")
+    monkeypatch.setattr(training, "OWN", own)
+    monkeypatch.setattr(training, "COPIES", {"own": 1})
+
+    class Names(Drawn):
+        draw_brand = Drawn.draw
+
+        def draw(self, _: random.Random) -> str:
+            return "卞长庚"
+
+    (unit,) = training.own_sentences(Names("青禾"), ["泽沛路9号"], [], random.Random(1))
+    assert sorted(unit.text.splitlines()) == ["A. 卞长庚住泽沛路9号", "青禾已注册商标"]
+    assert {(unit.text[start:end], label) for start, end, label in unit.spans} == {
+        ("卞长庚", "PERSON"), ("泽沛路9号", "ADDRESS"), ("青禾", "ORGANISATION"),
+    }  # fmt: skip
+
+
 def test_units_join_to_the_text_and_tear_no_mention(training: ModuleType) -> None:
     text = "被告卞长庚未到庭。" * 300
     spans = tuple((at + 2, at + 5, "PERSON") for at in range(0, len(text), 9))

@@ -9,16 +9,16 @@ from lexmill.core.deid.lexer import find_names, matches_at
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Evidence
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.words import BRAND, BRAND_RULE, ORGANISATION, OWNED, SHORT_FORM, SHORT_FORM_RULE, USED, all_words
+from lexmill.core.deid.words import BRAND, BRAND_RULE, ORGANISATION, OWNED, SHORT_FORM, SHORT_FORM_RULE, SITES, USED, all_words
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
 _REACH = 40
 # What no brand is named, whoever has one: 我们, 别人, 公司.
-_NO_BRAND = re.compile("[我你他她它们人谁本该各自己方厂店]|公司|企业|品牌|商标|产品|名字|什么|没有|可以")
+_NO_BRAND = re.compile("[我你他她它们人谁本该各自己方厂店]|公司|企业|品牌|商标|产品|名字|什么|没有|互联|[官内外型电联上]网|网络")
 _MODEL_RULE = "model.organisation"
 # Nats by which the model must prefer an organisation.
-_SURE: dict[Evidence, float] = {"story": 0.5, "cue": 7.5, "label": math.inf}
+_SURE: dict[Evidence, float] = {"story": 0.5, "cue": 9.0, "label": math.inf}
 # Read backwards: what a name is made of, with at most closed brackets in it.
 _BACKWARDS = re.compile(rf"(?:[{_HAN}A-Za-zＡ-Ｚａ-ｚ0-9·&＆]|[）)][{_HAN}A-Za-z]{{1,12}}[（(]){{1,{_REACH}}}")
 _BRANCH = re.compile(rf"(?:（[{_HAN}]{{2,8}}）)?[{_HAN}]{{0,14}}?(?:分公司|支公司|支行|分行|营业部|分理处|营业所)")
@@ -101,6 +101,7 @@ class OrganisationScanner:
         self._owned = re.compile(
             f"(?:^|[\n。，？！ 的])(?P<name>{name}?)早?已经?(?:注册|注)了?[0-9一二三四五六七八九、]{{0,6}}类?[{_HAN}]{{0,2}}商标"
         )
+        self._site = re.compile(f"(?:在|从|到|通过)(?P<name>{name}?网)\\Z")
         self._used = re.compile(f"用(?P<name>{name}?)(?:算|会|是否)(?:不算|不会)?(?:构成)?侵权")
 
     def kind(self, name: str) -> _Kind:
@@ -242,6 +243,8 @@ class OrganisationScanner:
             return self._owned.search(text, low, at + len(word)) if "注" in text[low:at] else None
         if word == USED:
             return self._used.search(text, low, at + len(word)) if "用" in text[low:at] else None
+        if word in SITES:
+            return self._site.search(text, low, at + 1)
         return self._named.match(text, at)
 
     def _core(self, name: str) -> str:

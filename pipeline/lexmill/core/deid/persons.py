@@ -25,7 +25,7 @@ _ENOUGH = 4
 # their first character), and for words. Less gives points in a story, once a name, that need others. Set on the hand-labelled
 # texts (of forms the half for tuning) and judgments.
 LEAST_MARGIN = -1.5
-_SURE: dict[Evidence, tuple[float, float]] = {"story": (LEAST_MARGIN, 0.3), "cue": (5.0, 8.0), "label": (0.0, 0.0)}
+_SURE: dict[Evidence, tuple[float, float]] = {"story": (LEAST_MARGIN, 0.3), "cue": (4.5, 8.0), "label": (0.0, 0.0)}
 # In stories for what begins with no known surname.
 _UNKNOWN = -0.5
 # In forms for what begins with no surname, or with one that is a word.
@@ -35,10 +35,11 @@ _DOUBTFUL = 2
 # sure; of a transliteration without a dot only the last. Set on the half for tuning of the hand-labelled forms, and their files.
 _REPEATED = ((2, 5.0, 0.5), (3, 10.0, 0.0))
 # The same where the form names somebody else beyond doubt: a made-up case has names for all its people or for none.
-_IN_COMPANY = ((1, 2.0, 0.0),)
+_IN_COMPANY = ((1, 1.5, 0.0),)
 _OTHERS_REPEATED = ((2, 10.0, 0.5), (3, 15.0, 0.0))
 # Words of one character that the model takes into a name before it: 如杰克, 若詹姆士.
 _BEFORE = frozenset("如若可")
+_BEFORE_NAMES = frozenset("与和及对向将把被由给跟为是在")
 # Nats from which the model is right about a name of two characters where a public body's name or a title seems to stand.
 _SURE_IN_ZONE = 5.0
 # The same from fewer nats behind a function word, where no place ends.
@@ -403,16 +404,19 @@ class PersonScanner:
             need = needed.get(name)
             if need is None:
                 # 丁 of 甲, 乙, 丙, 丁 begins no name.
-                made_up = evidence != "story" and (
+                known = self._is_known(name, 0)
+                form = evidence != "story"
+                made_up = form and (
                     name in self._known_to_all
-                    or name[1:] in self._titles
                     or not self._never.isdisjoint(name)
+                    or name[1:] in self._titles
+                    or (len(name) == 2 and name[1] in _STEMS)
                     or (name[0] == "丁" and "丙" in text)
                 )
                 possible = self._may_be_somebody(name) and not made_up
                 need = needed[name] = _SURE[evidence][self._is_word(name)] if possible else math.inf
-                if not self._is_known(name, 0) and need < math.inf:
-                    need = needed[name] = max(need, _UNKNOWN if evidence == "story" else _SURE_OF_OTHERS)
+                if not known and need < math.inf:
+                    need = needed[name] = max(need, _SURE_OF_OTHERS if form else _UNKNOWN)
             # What touches a mask is the rest of one: 欧阳 of 欧阳某1.
             if (
                 need == math.inf
@@ -451,7 +455,7 @@ class PersonScanner:
         if end - start > 2 and self._is_known(text, start + 1) and not self._is_known(text, start):
             read = self._name_at(text, start + 1)
             torn = read is not None and read.clean and read.end == end + 1
-            if torn or (text[start] in self._beside and text[start] not in self._surnames):
+            if torn or text[start] in _BEFORE_NAMES:
                 return start + 1, end + torn
         if end - start > 5 or not self._is_known(text, start):
             return start, end
@@ -785,11 +789,12 @@ class PersonScanner:
         keys = list(names)
         mentions = find_names(zones.hits.codes, keys)
         companies = {index for index, _, end in mentions if text.startswith("公司", end)}
-        # What the model takes for a name here and for a word elsewhere in the text is a word.
+        # What the model takes for a name here and for a word or a place elsewhere in the text is none.
         words = {index for index, name in enumerate(keys) if not names[name].ruled and self._is_word(name)}
         if words:
             counts = Counter(index for index, _, _ in mentions)
-            words = {index for index in words if names[keys[index]].tagged * 2 < counts[index]}
+            places = {index for index, _, end in mentions if text[end : end + 1] in _UNITS}
+            words = {index for index in words if index in places or names[keys[index]].tagged * 2 < counts[index]}
         spans = []
         for index, start, end in mentions:
             # Two characters may stand in the name of a court (高明区人民法院) by chance, three hardly do.
