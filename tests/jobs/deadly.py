@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from lexmill.core.batch import Batch
+from lexmill.jobs.loaded import loaded
 from lexmill.schema import DOCUMENT_RAW, LEDGER
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 
@@ -47,6 +48,17 @@ def work(target: Target, source: StageFolder, entry: dict[str, Any]) -> Receipt:
     for text in table["text"].to_pylist():
         kill_for(text)
     return target.write(Batch(table, LEDGER.empty_table(), {}), count_documents(table))
+
+
+@loaded(1)
+def model() -> str:
+    time.sleep(4)
+    return "loaded"
+
+
+def load_first(target: Target, source: StageFolder, entry: dict[str, Any]) -> Receipt:
+    model()
+    return work(target, source, entry)
 
 
 def pass_on(target: Target, source: StageFolder, entry: dict[str, Any]) -> Receipt:

@@ -26,7 +26,7 @@ from lexmill.store import stages
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents, imbalance
 from lexmill.store.workspace import Workspace
 from tests.jobs.conftest import run_file
-from tests.jobs.deadly import documents, given, kill_for, pass_on, together, work
+from tests.jobs.deadly import documents, given, kill_for, load_first, pass_on, together, work
 
 pytestmark = pytest.mark.slow
 
@@ -70,6 +70,12 @@ def test_a_part_that_died_by_chance_is_made_whole(tmp_path: Path) -> None:
     receipt = isolated_part(target, work, given(tmp_path, "a", "b"), Rows(), TERMS)
     other = Target(StageFolder(tmp_path / "other"), 0, "k")
     assert receipt == work(other, *given(tmp_path, "a", "b"))
+
+
+def test_no_document_is_blamed_for_what_is_loaded(tmp_path: Path) -> None:
+    target = Target(StageFolder(tmp_path / "filter"), 0, "k")
+    isolated_part(target, load_first, given(tmp_path, "a", "hang", "b"), Rows(), Terms(part_seconds=3))
+    assert result(target) == (["a", "b"], [(f"{1:032x}", f"filter quarantine {SECONDS}")])
 
 
 def test_what_no_single_document_does_stops_the_run(tmp_path: Path) -> None:

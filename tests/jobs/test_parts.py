@@ -2,6 +2,9 @@
 
 import errno
 import os
+from dataclasses import replace
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 
 from lexmill.errors import GateError, StoppedError
 from lexmill.jobs.call import Terms, call
+from lexmill.jobs.isolate import MEMORY, limited_key
 from lexmill.jobs.parts import DamagedInput, PartTask, Runner
 from lexmill.store.files import DamagedFile
 from lexmill.store.stages import Receipt, StageFolder, Target
@@ -114,6 +118,19 @@ def test_a_failure_says_what_and_where_but_never_the_text(
         runner.run_stage("stage", folder, always, [PartTask(0, "k", (error,))], "fp")
     assert SECRET not in str(caught.value)
     assert not folder.path.exists(), "nothing half-made stands in the place of a stage"
+
+
+def died_for_want(target: Target, text: str, log: Path) -> Receipt:
+    return write(replace(target, key=limited_key(target.key, [MEMORY], 1e9, 60)), text, log)
+
+
+def test_a_document_that_died_is_tried_again_with_more_memory(tmp_path: Path, runner: Runner) -> None:
+    folder, log = StageFolder(tmp_path / "stage"), tmp_path / "log"
+    for limit, again in ((1e9, True), (1e9, False), (0.5e9, False), (None, False), (2e9, True)):
+        log.unlink(missing_ok=True)
+        more = replace(runner, memory_limit=partial(next, repeat(limit)))
+        more.run_stage("stage", folder, died_for_want, tasks(log, "a"), "fp")
+        assert made(log) == ([0] if again else [])
 
 
 def test_finished_parts_survive_a_failure_beside_them(tmp_path: Path, runner: Runner) -> None:

@@ -1,16 +1,15 @@
 """One task on a worker: what it is given, what holds for it, and what comes back."""
 
-import faulthandler
 import os
 import resource
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from lexmill.errors import LexmillError, StoppedError
+from lexmill.jobs.loaded import alarm
 from lexmill.store import files
 from lexmill.store.stages import Receipt, Target
 
@@ -19,13 +18,13 @@ PartFunction = Callable[..., Receipt]
 
 @dataclass(frozen=True)
 class Terms:
-    """What holds for every task: how many seconds a part may take, and the run waits for a worker.
+    """What holds for every task: how many seconds a part may take, loading apart, and the run waits for a worker.
 
     ``refuses`` is asked on the worker, and says why it must not work for this run. (Not called by its name here: what this module
     imports counts as code of every stage.)
     """
 
-    part_seconds: int = 1800
+    part_seconds: float = 1800
     wait_seconds: int = 600
     refuses: Callable[[], str | None] | None = None
 
@@ -58,17 +57,6 @@ class Outcome:
     pid: int
 
 
-@contextmanager
-def _alarm(seconds: int) -> Iterator[None]:
-    """End this process when the block takes longer: by a thread of C, as what hangs may hold the interpreter's lock."""
-    with open(os.devnull, "w") as nowhere:  # noqa: PTH123
-        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-        try:
-            yield
-        finally:
-            faulthandler.cancel_dump_traceback_later()
-
-
 def call(function: PartFunction, target: Target, arguments: tuple[Any, ...], terms: Terms) -> Outcome:
     """Run one task on a worker; no exception leaves it, because its message might quote a document."""
     before = time.process_time()
@@ -77,7 +65,7 @@ def call(function: PartFunction, target: Target, arguments: tuple[Any, ...], ter
         refused = terms.refuses() if terms.refuses else None
         if refused:
             raise StoppedError(refused)
-        with _alarm(terms.part_seconds):
+        with alarm(terms.part_seconds):
             receipt = function(target, *arguments)
     except Relayed as error:
         failure = error.failure

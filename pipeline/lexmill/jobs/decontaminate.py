@@ -12,7 +12,6 @@ Without benchmarks, parts are passed on as they are.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,9 @@ from lexmill.config import BenchmarkFields
 from lexmill.core.contamination.index import Index
 from lexmill.core.contamination.judge import Action, decontaminate
 from lexmill.core.contamination.scan import Weights, quoted_grams, weigh
-from lexmill.jobs.isolate import Rows
+from lexmill.jobs.isolate import Others, Refused, Rows, without_refused
 from lexmill.jobs.job import Job
+from lexmill.jobs.loaded import loaded
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import rules_for
 from lexmill.schema import DOCUMENT_RAW
@@ -101,7 +101,9 @@ def _look_up(job: Job, paths: list[Path], source: StageFolder, entries: list[dic
         "quoted",
         quoted_part,
         [
-            PartTask(at, digest(fingerprint, sha256, entry["sha256"]), (source, entry, path, sha256), int(entry["bytes"]))
+            PartTask(
+                at, digest(fingerprint, sha256, entry["sha256"]), (source, entry, path, sha256), int(entry["bytes"]), "", Others()
+            )
             for at, entry in enumerate(law)
         ],
     )
@@ -120,21 +122,23 @@ def index_part(target: Target, paths: list[Path], fields: BenchmarkFields) -> Re
     return target.write_work(benchmarks.as_index(*benchmarks.read(paths, fields)))
 
 
-@lru_cache(maxsize=2)
+@loaded(2)
 def _index(path: Path, sha256: str) -> Index:
     return benchmarks.load_index(path, sha256)
 
 
-@lru_cache(maxsize=2)
+@loaded(2)
 def _weights(look_up: LookUp) -> Weights:
     index = _index(look_up.index, look_up.index_sha256)
     law = benchmarks.read_keys(look_up.law, look_up.law_sha256)
     return weigh(index, np.isin(index.keys, law))
 
 
-def quoted_part(target: Target, source: StageFolder, entry: Mapping[str, Any], path: Path, sha256: str) -> Receipt:
-    """The grams of the index that stand in the statutes of one part."""
-    table = source.read(entry, DOCUMENT_RAW)
+def quoted_part(
+    target: Target, source: StageFolder, entry: Mapping[str, Any], path: Path, sha256: str, refused: Refused = ()
+) -> Receipt:
+    """The grams of the index that stand in the statutes of one part; those of refused rows are not looked for."""
+    table = without_refused(source.read(entry, DOCUMENT_RAW), refused)
     index = _index(path, sha256)
     seen = quoted_grams(table.filter(pc.equal(table["doc_type"], LAW))["text"], index)
     return target.write_work(pa.table([index.keys[seen]], schema=benchmarks.KEYS))

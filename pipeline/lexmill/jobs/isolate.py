@@ -15,13 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import distributed
+import numpy as np
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,6 +30,7 @@ import pyarrow.parquet as pq
 from lexmill.core.batch import Batch, Ledger, n_bytes
 from lexmill.errors import StoppedError
 from lexmill.jobs.call import Outcome, PartFunction, Relayed, Terms, call
+from lexmill.jobs.loaded import LOAD_S, alarm, forget
 from lexmill.schema import LEDGER
 from lexmill.store.fingerprint import digest
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents, part_name
@@ -39,6 +41,8 @@ SECONDS = "worker.part_seconds"
 """The ledger's rules for a document that ends its process, takes more than a worker's memory, or longer than ``part_seconds``."""
 
 Unit = tuple[int, ...]
+Refused = tuple[tuple[int, str], ...]
+"""Rows that a task leaves out, each with the rule that it is quarantined by."""
 Ask = Callable[[Callable[..., Any], tuple[Any, ...]], Any]
 
 # Where Dask's nanny ends a worker: share of its memory limit.
@@ -46,11 +50,10 @@ _TERMINATE = 0.95
 _LOOK_S = 0.05
 # A few documents may take this share of the time of a whole part: one of them may be most of it.
 _LEAST_SHARE = 0.25
-# A process may take so long to import what it needs.
-_BEGIN_S = 600.0
+# Memory that is more by less than this is the same as before: what a scheduler calls 1.21 GiB may be a little more or less.
+_MORE = 1.02
 # Where more documents than these end the process, it is not they who are to blame: none is quarantined.
 _MOST, _MOST_SHARE = 3, 0.1
-_NO_LIMIT = Terms(part_seconds=1_000_000)
 
 
 class Split(Protocol):
@@ -95,23 +98,91 @@ class Rows:
     ) -> tuple[Target, tuple[Any, ...]]:
         """The same over a part without these rows; the target adds them to the ledger."""
         table = self._table(target, arguments)
-        ledger = Ledger(target.folder.path.name.removesuffix(".next"))
-        for (row,), rule in sorted(refused.items()):
-            (one,) = table.slice(row, 1).select(["doc_id", "source", "doc_type", "text"]).to_pylist()
-            text = one["text"]
-            ledger.add(one["doc_id"], one["source"], one["doc_type"], "quarantine", rule, len(text), n_bytes(text))
+        stage = target.folder.path.name.removesuffix(".next")
+        left = quarantined(table, stage, tuple((row, rule) for (row,), rule in sorted(refused.items())))
         rest = [unit for unit in self.units(arguments) if unit not in refused]
-        made_of = digest(target.fingerprint or target.key, [(row["doc_id"], row["rule"]) for row in ledger.rows])
-        return replace(target, left=ledger.table(), fingerprint=made_of), self.only(target, arguments, rest, folder)
+        made_of = digest(target.fingerprint or target.key, [(row["doc_id"], row["rule"]) for row in left.to_pylist()])
+        return replace(target, left=left, fingerprint=made_of), self.only(target, arguments, rest, folder)
 
     def _table(self, target: Target, arguments: tuple[Any, ...]) -> pa.Table:
         return pq.read_table(arguments[0].path / part_name(target.number), use_threads=False)
+
+
+@dataclass(frozen=True)
+class Others:
+    """For tasks whose second argument is a part's entry and whose last one takes rows that they leave out, as ``Refused``.
+
+    Their results line up with the part's rows, or they say themselves what becomes of a document without them.
+    """
+
+    def units(self, arguments: tuple[Any, ...]) -> Sequence[Unit]:
+        """Row numbers."""
+        return [(row,) for row in range(int(arguments[1]["rows"]))]
+
+    def inside(self, _arguments: tuple[Any, ...], _unit: Unit, _ask: Ask) -> Sequence[Unit]:
+        """A row has no parts."""
+        return []
+
+    def only(self, _target: Target, arguments: tuple[Any, ...], units: Sequence[Unit], _folder: Path) -> tuple[Any, ...]:
+        """The same with all other rows left out."""
+        chosen = set(units)
+        return (*arguments, tuple((unit[0], DIED) for unit in self.units(arguments) if unit not in chosen))
+
+    def without(
+        self, target: Target, arguments: tuple[Any, ...], refused: Mapping[Unit, str], _folder: Path
+    ) -> tuple[Target, tuple[Any, ...]]:
+        """The same with these rows left out."""
+        rows = tuple((row, rule) for (row,), rule in sorted(refused.items()))
+        return replace(target, fingerprint=digest(target.fingerprint or target.key, rows)), (*arguments, rows)
+
+
+def quarantined(table: pa.Table, stage: str, refused: Refused) -> pa.Table:
+    """The ledger's rows for what is left out."""
+    ledger = Ledger(stage)
+    for row, rule in refused:
+        (one,) = table.slice(row, 1).select(["doc_id", "source", "doc_type", "text"]).to_pylist()
+        ledger.add(one["doc_id"], one["source"], one["doc_type"], "quarantine", rule, len(one["text"]), n_bytes(one["text"]))
+    return ledger.table()
+
+
+def without_refused(table: pa.Table, refused: Refused) -> pa.Table:
+    """The rows that are not left out."""
+    if not refused:
+        return table
+    stays = np.ones(table.num_rows, bool)
+    stays[[row for row, _ in refused]] = False
+    return table.filter(pa.array(stays))
+
+
+def limited_key(key: str, rules: Iterable[str], memory: float, seconds: float) -> str:
+    """The key of a part that was made without documents that died under these limits (bytes, seconds)."""
+    found = set(rules)
+    return ".".join(
+        [
+            key,
+            *([f"m{int(memory)}"] if found & {DIED, MEMORY} else []),
+            *([f"s{int(seconds)}"] if SECONDS in found else []),
+        ]
+    )
+
+
+def holds(found: str, key: str, memory: Callable[[], float | None], seconds: float) -> bool:
+    """Whether a part of the key ``found`` is what ``key`` asks for under the limits of now: higher ones may let more live."""
+    mine, *limits = found.split(".")
+    if mine != key:
+        return False
+    for limit in limits:
+        now = seconds if limit[0] == "s" else memory()
+        if now is not None and now > _MORE * float(limit[1:]):
+            return False
+    return True
 
 
 def isolated_part(
     target: Target, function: PartFunction, arguments: tuple[Any, ...], split: Split | None, terms: Terms
 ) -> Receipt:
     """Make a part in a process of its own, without the documents that end it; raises StoppedError where these cannot be found."""
+    forget()  # what this process has loaded is in the way of the other one, and one job of a scheduler holds both
     with tempfile.TemporaryDirectory(prefix="isolated-") as folder, _Search(function, split, terms, Path(folder)) as search:
         return search.make(target, arguments)
 
@@ -138,16 +209,28 @@ class _Search:
         if self._split is None:
             raise StoppedError(f"it ends the process that works on it ({reason}); give [cluster] more memory, or report it")
         units = self._split.units(arguments)
-        refused = self._find(self._split, target, arguments, units, len(units), reason)
+        found = self._find(self._split, target, arguments, units, len(units), reason)
+        refused = {unit: rule for unit, rule in found.items() if self._is_to_blame(self._split, target, arguments, unit, rule)}
         if not refused:
+            whole = self._run(target, arguments, 1.0)  # what was slow was compiled meanwhile
+            if isinstance(whole, Outcome):
+                return _receipt(whole)
             raise StoppedError(f"it ends the process that works on it ({reason}), but no single document does: give more memory")
         if len(refused) > max(_MOST, _MOST_SHARE * len(units)):
             raise StoppedError(f"{len(refused)} of its documents end the process that works on them ({reason}); mend [cluster]")
         chosen, rest = self._split.without(target, arguments, refused, self._folder)
+        chosen = replace(chosen, key=limited_key(target.key, refused.values(), self._memory / _TERMINATE, self._seconds))
         again = self._run(chosen, rest, 1.0)
         if not isinstance(again, Outcome):
             raise StoppedError(f"it ends the process that works on it ({again}), also without {len(refused)} documents")
         return _receipt(again)
+
+    def _is_to_blame(self, split: Split, target: Target, arguments: tuple[Any, ...], unit: Unit, rule: str) -> bool:
+        """Whether a unit dies alone also where it has all the time of a part, and found compiled what can be."""
+        if rule != SECONDS:
+            return True
+        probe = replace(target, folder=StageFolder(self._folder / "made"))
+        return not isinstance(self._run(probe, split.only(target, arguments, [unit], self._folder), 1.0), Outcome)
 
     def _find(
         self, split: Split, target: Target, arguments: tuple[Any, ...], units: Sequence[Unit], of: int, reason: str
@@ -173,37 +256,43 @@ class _Search:
         return found
 
     def _ask(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        answer = self._send((function, arguments), self._seconds)
+        answer = self._send((_timed, (function, arguments, self._seconds)), self._seconds)
         return None if isinstance(answer, str) else answer[0]
 
     def _run(self, target: Target, arguments: tuple[Any, ...], share: float) -> Outcome | str:
         """What the process gives back, or the rule that names why it died."""
-        answer = self._send((call, (self._function, target, arguments, _NO_LIMIT)), self._seconds * share)
+        seconds = self._seconds * share
+        answer = self._send((call, (self._function, target, arguments, Terms(part_seconds=seconds))), seconds)
         if isinstance(answer, str):
             return answer
         outcome: Outcome = answer[0]
         return MEMORY if outcome.failure is not None and outcome.failure.kind == "MemoryError" else outcome
 
     def _send(self, request: tuple[Callable[..., Any], tuple[Any, ...]], seconds: float) -> "tuple[Any] | str":
+        """What the process gives back; it looks at its own clock, which stands still while it loads."""
         if self._child is None:
             # Nothing of what a crashing library prints may be kept: it may quote a document.
             self._child = subprocess.Popen(
                 [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
+        started = time.monotonic()
         try:
             pickle.dump(request, self._child.stdin)
             self._child.stdin.flush()
-            begun = self._receive(_BEGIN_S)  # what it imports is none of a part's time
-            return begun if isinstance(begun, str) else self._receive(seconds)
+            begun = self._receive(LOAD_S)  # what it imports is none of a part's time
+            started = time.monotonic()
+            return begun if isinstance(begun, str) else self._receive(seconds + LOAD_S)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError, psutil.NoSuchProcess):
-            return self._end(DIED)
+            # Its alarm ends it with 1; so may a library, but not at that time.
+            is_late = self._child.wait() == 1 and time.monotonic() - started >= seconds
+            return self._end(SECONDS if is_late else DIED)
 
     def _receive(self, seconds: float) -> "tuple[Any] | str":
         until = time.monotonic() + seconds
         process = psutil.Process(self._child.pid)
         while not select.select([self._child.stdout], [], [], _LOOK_S)[0]:
             if time.monotonic() > until:
-                return self._end(SECONDS)
+                return self._end(SECONDS)  # its own alarm did not come
             if process.memory_info().rss > self._memory:
                 return self._end(MEMORY)
         return (pickle.load(self._child.stdout),)
@@ -234,6 +323,11 @@ def _memory_limit() -> float:
     except (ValueError, AttributeError):
         limit = None  # not on a worker, or on one without a nanny
     return _TERMINATE * (limit or psutil.virtual_memory().total)
+
+
+def _timed(function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float) -> Any:
+    with alarm(seconds):
+        return function(*arguments)
 
 
 def _serve() -> None:

@@ -13,7 +13,8 @@ import structlog
 from lexmill import errors
 from lexmill.errors import LexmillError, StoppedError
 from lexmill.jobs.call import Failure, Outcome, PartFunction, Terms, call
-from lexmill.jobs.isolate import Split, isolated_part
+from lexmill.jobs.isolate import Split, holds, isolated_part
+from lexmill.jobs.loaded import LOAD_S
 from lexmill.jobs.progress import Progress
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
@@ -88,7 +89,8 @@ class Runner:
 
     ``observe`` is told of every task that came back; ``check`` is asked before a stage is swapped in, and raises where this run
     may not write any more; ``close`` ends the cluster, so that what it took can be told. ``workers`` is how many there may be at
-    work, 0 all that there are. No task is bound to a worker, so none waits for one that is gone.
+    work, 0 all that there are. No task is bound to a worker, so none waits for one that is gone. ``memory_limit`` gives what each
+    may take, in bytes, and is asked only where a document died for want of it.
     """
 
     open_client: Callable[[], distributed.Client]
@@ -99,6 +101,7 @@ class Runner:
     check: Callable[[], None]
     close: Callable[[], None]
     terms: Terms = field(default_factory=Terms)
+    memory_limit: Callable[[], float | None] = lambda: None
     most_workers: int = 0
     timings: dict[str, Timing] = field(default_factory=dict)
 
@@ -121,7 +124,7 @@ class Runner:
         numbers = {task.number for task in tasks}
         current = {number: receipt for number, receipt in folder.receipts().items() if number in numbers}
         if manifest is not None:
-            fresh = [current[task.number] for task in tasks if task.number in current and current[task.number].key == task.key]
+            fresh = [current[task.number] for task in tasks if self._holds(current.get(task.number), task)]
             if len(fresh) == len(tasks) and manifest == make_manifest(name, self.version, fingerprint, fresh):
                 timing.reused += len(tasks)
                 return manifest
@@ -139,6 +142,10 @@ class Runner:
         files.write_json(folder.next.path / "manifest.json", done)
         swap(folder)
         return done
+
+    def _holds(self, found: Receipt | None, task: PartTask) -> bool:
+        """Whether a finished part is what the task would make now."""
+        return found is not None and holds(found.key, task.key, self.memory_limit, self.terms.part_seconds)
 
     def _reuse(self, folder: StageFolder, tasks: Sequence[PartTask], current: dict[int, Receipt]) -> dict[int, Receipt]:
         """Receipts of the parts that need not be made: those of the stage stay where they are until the swap, and after it."""
@@ -180,7 +187,12 @@ class Runner:
             what: tuple[Any, ...] = (function, target, task.arguments, self.terms)
             if isolated:
                 search = (function, task.arguments, task.split, self.terms)
-                what = (isolated_part, target, search, replace(self.terms, part_seconds=_SEARCH * self.terms.part_seconds))
+                what = (
+                    isolated_part,
+                    target,
+                    search,
+                    replace(self.terms, part_seconds=_SEARCH * self.terms.part_seconds + LOAD_S),
+                )
             future = client.submit(call, *what, pure=False, key=key)
             running[future] = task
             future.add_done_callback(finished.put)

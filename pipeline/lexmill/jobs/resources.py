@@ -2,10 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-
-from numba.core import entrypoints
 
 from lexmill import rules
 from lexmill.config import Config, Screen
@@ -15,6 +12,7 @@ from lexmill.core.quality import classifier, screen
 from lexmill.core.ruleset import RuleSet
 from lexmill.core.tokens.tokenizer import Backend, Scheme, Tokenizer, load
 from lexmill.errors import ConfigError, InputError, StoppedError
+from lexmill.jobs.loaded import loaded
 from lexmill.jobs.recognizers import RecognizerKey, load_recognizers, recognizer_key
 
 CLASSIFIER = Path(__file__).parent.parent / "models" / "quality"
@@ -24,7 +22,7 @@ NAMES_MODEL = Path(__file__).parent.parent / "models" / "names.npz"
 Digests = tuple[tuple[str, str], ...]
 
 
-@lru_cache(maxsize=2)
+@loaded(2)
 def _rules(overlays: tuple[Path, ...], digests: Digests) -> RuleSet:
     found = rules.load_proven(overlays)
     if tuple(sorted(found.digests.items())) != digests:
@@ -37,15 +35,13 @@ def rules_for(overlays: tuple[Path, ...], digests: Mapping[str, str]) -> RuleSet
     return _rules(overlays, tuple(sorted(digests.items())))
 
 
-@lru_cache(maxsize=1)
+@loaded(1)
 def load_tagger() -> Tagger:
     """The installed model of names."""
-    # Before it runs anything numba loads what other packages registered with it: awkward, which gigatoken brings, takes 12 MiB.
-    entrypoints._already_initialized = True
     return Tagger(NAMES_MODEL.read_bytes())
 
 
-@lru_cache(maxsize=2)
+@loaded(2)
 def _detector(overlays: tuple[Path, ...], digests: Digests, policy: str, model: str, recognizers: RecognizerKey) -> Detector:
     tagger = load_tagger()
     if tagger.digest != model:
@@ -76,7 +72,7 @@ def installed_detector(policy: str) -> Detector:
     return Detector(rules.load_deid(), policy, load_tagger())
 
 
-@lru_cache(maxsize=2)
+@loaded(2)
 def _classifier(folder: Path, digest: str) -> classifier.Classifier:
     found = classifier.load(folder)
     if found.digest != digest:
@@ -107,7 +103,7 @@ def model_files(config: Config) -> dict[str, Path]:
 ScreenKey = tuple[Screen, Path, str]
 
 
-@lru_cache(maxsize=8)
+@loaded(8)
 def _screen(settings: Screen, path: Path, digest: str) -> screen.Screen:
     found = screen.load(settings, path)
     if found.digest != digest:
@@ -139,7 +135,7 @@ class TokenizerKey:
     scheme: Scheme
 
 
-@lru_cache(maxsize=2)
+@loaded(2)
 def tokenizer_for(key: TokenizerKey) -> Tokenizer:
     """The tokeniser of this key; raises StoppedError where the worker's file is another than the driver's."""
     found = load(key.name, key.backend, key.scheme)

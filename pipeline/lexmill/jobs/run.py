@@ -17,7 +17,7 @@ import structlog
 from rich.console import Console
 
 from lexmill import rules
-from lexmill.cluster import check_cluster, cluster_of, open_client, worker_count
+from lexmill.cluster import check_cluster, cluster_of, open_client, worker_count, worker_memory
 from lexmill.config import Config
 from lexmill.core.ruleset import RuleSet
 from lexmill.errors import ConfigError
@@ -135,7 +135,15 @@ def open_job(config: Config, console: Console) -> Iterator[Job]:
         workers = settings.workers if settings.kind == "address" else worker_count(settings)
         terms = Terms(settings.part_seconds, settings.wait_seconds, partial(refusal, common) if common else None)
         runner = Runner(
-            lambda: cluster.client, workers, version("lexmill"), Progress(console), log_part, mine.check, stack.close, terms
+            lambda: cluster.client,
+            workers,
+            version("lexmill"),
+            Progress(console),
+            log_part,
+            mine.check,
+            stack.close,
+            terms,
+            lambda: worker_memory(settings, lambda: cluster.client),
         )
         yield Job(config, rule_set, workspace, runner)
 

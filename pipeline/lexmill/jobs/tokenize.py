@@ -33,6 +33,7 @@ from lexmill.core.tokens.packing import Packing, Pieces, divide, one_each, pack
 from lexmill.core.tokens.shard import Documents, build_shard
 from lexmill.core.tokens.tokenizer import Tokenizer, parity_sample
 from lexmill.errors import GateError
+from lexmill.jobs.isolate import Others, Refused, quarantined, without_refused
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
@@ -74,6 +75,9 @@ _SCATTER = pa.schema(
         ("ids", pa.list_(pa.int32())),
     ]
 )
+# What the receipt of a scattered part says of a document that ended the process: these columns of the ledger.
+REFUSED = "refused"
+_LEFT = ("doc_id", "source", "doc_type", "rule", "n_chars", "n_bytes")
 _PLAN = pa.schema([("sequences", pa.int64())])
 
 
@@ -106,7 +110,8 @@ class Control:
 class Shard:
     """One shard: the documents of consecutive ranges of hashes, packed into windows or (``seq_len`` None) a sequence each.
 
-    ``epochs`` says how often documents are written, ``counted`` whether the balance is drawn over this set of shards.
+    ``epochs`` says how often documents are written, ``counted`` whether the balance is drawn over this set of shards;
+    ``quarantined`` are rows for its ledger, of documents that ended the process which tokenised them.
     """
 
     seq_len: int | None
@@ -116,6 +121,7 @@ class Shard:
     n_before: int
     epochs: Epochs
     counted: bool
+    quarantined: tuple[tuple[Any, ...], ...] = ()
 
     def pack(self, documents: "Range") -> Packing:
         """The packing of one range."""
@@ -141,7 +147,13 @@ def run(job: Job, filtered: Mapping[str, Any]) -> dict[str, Any]:
         job.workspace.work("tokenize.scatter"),
         scatter_part,
         [
-            PartTask(number, digest(scatter_fingerprint, entry["sha256"]), (source, entry, key, framing), int(entry["bytes"]))
+            PartTask(
+                number,
+                digest(scatter_fingerprint, entry["sha256"]),
+                (source, entry, key, framing),
+                int(entry["bytes"]),
+                split=Others(),
+            )
             for number, entry in enumerate(filtered["parts"])
         ],
         scatter_fingerprint,
@@ -181,8 +193,18 @@ def _pack(
     blocks = max(1, -(-tokens // (shards * _BLOCK_TOKENS)))
     ranges = _even_ranges([folder.path / entry["name"] for entry in scattered["parts"]], shards * blocks, epochs)
     windows = (*job.config.tokenize.seq_lens, *([None] if job.config.tokenize.unpacked else []))
+    dead = tuple(tuple(row) for extra in scattered["extra"] for row in extra.get(REFUSED, ()))
     planned = [
-        Shard(seq_len, number, shards, ranges[number * blocks : (number + 1) * blocks], framing.n_before, epochs, window == 0)
+        Shard(
+            seq_len,
+            number,
+            shards,
+            ranges[number * blocks : (number + 1) * blocks],
+            framing.n_before,
+            epochs,
+            window == 0,
+            dead if window == number == 0 else (),
+        )
         for window, seq_len in enumerate(windows)
         for number in range(shards)
     ]
@@ -257,9 +279,21 @@ def _balance(filtered: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
         raise GateError("tokenize does not balance: " + "; ".join(faults))
 
 
-def scatter_part(target: Target, source: StageFolder, entry: Mapping[str, Any], key: TokenizerKey, framing: Framing) -> Receipt:
-    """Tokenise the documents of one part, each framed by its control tokens, in the order of their hashes."""
+def scatter_part(
+    target: Target,
+    source: StageFolder,
+    entry: Mapping[str, Any],
+    key: TokenizerKey,
+    framing: Framing,
+    refused: Refused = (),
+) -> Receipt:
+    """Tokenise the documents of one part, each framed by its control tokens, in the order of their hashes.
+
+    Of ``refused`` ones the receipt says what the ledger of the shards is to say.
+    """
     table = source.read(entry, DOCUMENT_JUDGED).select(["doc_id", "source", "doc_type", "text", "segments"])
+    dead = [[row[name] for name in _LEFT] for row in quarantined(table, "tokenize", refused).to_pylist()]
+    table = without_refused(table, refused)
     doc_ids = table["doc_id"].to_pylist()
     keys = np.array([shard_key(doc_id, framing.seed) for doc_id in doc_ids], np.uint64)
     order = np.lexsort((np.array(doc_ids, np.bytes_), keys))
@@ -293,6 +327,8 @@ def scatter_part(target: Target, source: StageFolder, entry: Mapping[str, Any], 
         "tokens": int(lengths.sum()),
         "tokens_by_group": dict(sorted((f"{row['source']}/{row['doc_type']}", row["tokens_sum"]) for row in by_group)),
     }
+    if dead:
+        extra[REFUSED] = dead
     tallies = {FALLBACK: int(encoded.fell_back), UNKNOWN: tokenizer.unknown(encoded.tokens)}
     return target.write_work(scattered, row_group_size=_SCATTER_ROW_GROUP, extra=extra, tallies=tallies)
 
@@ -415,6 +451,13 @@ def pack_shard(target: Target, scatter: StageFolder, shard: Shard, more: int, co
                 ledger.append(_left_out(found, shard.epochs))
                 add_counts(counts, {**_counted(found), **count_ledger(ledger[-1])})
                 _add_groups(groups, found)
+        if ledger is not None and shard.quarantined:
+            dead = Ledger("tokenize")
+            for doc_id, source, doc_type, rule, chars, size in shard.quarantined:
+                dead.add(doc_id, source, doc_type, "quarantine", rule, chars, size)
+            ledger.append(dead.table())
+            left = count_ledger(ledger[-1])
+            add_counts(counts, {**left, "in": left["quarantine"]})
         extra.update(totals, cuts=kinds, groups=groups)
     return done[0]
 

@@ -10,6 +10,7 @@ from lexmill.core.deid.tagger import Mention
 from lexmill.core.deid.words import ADDRESS, DOOR, DOOR_PLACES, HALF_MASKED, all_words
 from lexmill.core.deid.zones import Stretches, Zones, join
 
+_NOTHING = Stretches((), ())
 _MODEL_RULE = "model.address"
 # Who says where he is from names a county first; what else he is is no place.
 _SELF = "address.self"
@@ -55,8 +56,14 @@ _LEFT = re.compile(f"[^{_HAN}0-9A-Za-z]|[在于到至从的将与和经由往向
 _DATE = re.compile("[12][0-9]{3}年[0-9]{1,2}月[0-9]{1,2}日")
 
 
+def _stretches(spans: list[Span]) -> Stretches:
+    return Stretches(*join((span.start, span.end) for span in spans)) if spans else _NOTHING
+
+
 def _joined(text: str, spans: list[Span]) -> list[Span]:
     """Sorted spans; those that overlap become one, named as the first that a rule found; dates inside stay."""
+    if not spans:
+        return []
     joined: list[Span] = []
     for span in sorted(spans):
         if joined and span.start < joined[-1].end:
@@ -130,8 +137,7 @@ class AddressScanner:
                 spans,
             )
         if self._door_rule:
-            told = join((span.start, span.end) for span in spans)
-            known = Stretches(*told)
+            known = _stretches(spans)
             for match in matches_at(_DOOR, text, (end - 1 for _, _, end in zones.hits.of(DOOR))):
                 if known.overlap(match.start(), match.end()):
                     continue
@@ -147,8 +153,7 @@ class AddressScanner:
                     start, end = place.span("rest")
                     if not zones.overlap(start, end) and not _COMMON.search(text, start, end):
                         spans.append(Span(start, end, "ADDRESS", self._door_rule))
-        told = join((span.start, span.end) for span in spans)
-        known = Stretches(*told)
+        known = _stretches(spans)
         for mention in mentions:
             if mention.label != "ADDRESS":
                 continue

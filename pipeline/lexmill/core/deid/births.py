@@ -36,6 +36,8 @@ class BirthScanner:
     def find(self, text: str, zones: Zones) -> list[Span]:
         """All birth dates, by place, then by rule; a date that two rules find stands twice."""
         found: dict[Span, None] = {}
+        if not zones.hits.has_any(BIRTH, BIRTH):
+            return []
         for at in sorted({start + self._shown_by[word] for word, start, _ in zones.hits.of(BIRTH)}):
             low, high = max(0, at - _REACH), at + 1 + _REACH
             if not _YEAR.search(text, low, high):

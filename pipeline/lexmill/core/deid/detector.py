@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from operator import le
 from typing import Any
 
 from presidio_analyzer import EntityRecognizer
@@ -105,13 +106,15 @@ class Detector:
             # Ours are all sure of what they find; only a user's have thresholds of their own.
             least = None if self._has_more else 0.0
             results = self.engine.analyze(text, LANGUAGE, nlp_artifacts=artifacts, score_threshold=least)
-            if not all(0 <= result.start < result.end <= len(text) for result in results):
-                raise DocumentError("deid.detector_failed")
-            found = [
-                Span(result.start, result.end, result.entity_type, result.recognition_metadata.get(RULE_KEY, "recognizer"))
-                for result in results
-                if result.entity_type not in reading.ignore and self._is_masked(result)
-            ]
+            left = self._keep.union(reading.ignore)
+            found = []
+            for result in results:
+                start, end, entity, metadata = result.start, result.end, result.entity_type, result.recognition_metadata
+                if not 0 <= start < end <= len(text):
+                    raise DocumentError("deid.detector_failed")
+                role = metadata.get(ROLE_KEY)
+                if entity not in left and (not role or role in self._roles):
+                    found.append(Span(start, end, entity, metadata.get(RULE_KEY, "recognizer")))
         except Exception:
             # Presidio and a user's recogniser may raise anything, with text in its message: nothing of it may go on.
             raise DocumentError("deid.detector_failed") from None
@@ -189,10 +192,6 @@ class Detector:
                 return True
         return False
 
-    def _is_masked(self, result: Any) -> bool:
-        role = result.recognition_metadata.get(ROLE_KEY)
-        return result.entity_type not in self._keep and (not role or role in self._roles)
-
 
 def _is_within(ends: Sequence[tuple[int, int, bool]], low: int, high: int) -> bool:
     """Whether one of the sorted ``ends`` of organisations' names stands in ``low:high``, no figure behind it in there."""
@@ -206,9 +205,12 @@ def _is_within(ends: Sequence[tuple[int, int, bool]], low: int, high: int) -> bo
 
 def _disjoint(spans: list[Span], length: int) -> list[Span]:
     """Sorted, disjoint spans: the longest first; of an address that a name covers in part the rest stays masked too."""
+    ordered = sorted(spans)
+    if all(map(le, [span.end for span in ordered[:-1]], [span.start for span in ordered[1:]])):
+        return ordered
     taken = bytearray(length)
     kept = []
-    for span in sorted(spans, key=lambda span: (span.start - span.end, span)):
+    for span in sorted(ordered, key=lambda span: span.start - span.end):
         if taken.find(1, span.start, span.end) < 0:
             pieces = [span]
         elif span.entity in _ADDRESSES:

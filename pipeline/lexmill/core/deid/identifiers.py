@@ -205,7 +205,8 @@ class IdentifierScanner:
         # In most texts stands no word of any list.
         self._not_listed = [item for item in self._certificates if item[3] is None]
         listed = {name for *_, name in self._certificates if name is not None}
-        self._first_listed = next((name for name in lists if name in listed), None)
+        ordered = [name for name in lists if name in listed]
+        self._listed = (ordered[0], ordered[-1]) if ordered else None
 
     def find(self, text: str, zones: Zones) -> list[Span]:
         """All identifiers, sorted and disjoint; then certificates, which may overlap them."""
@@ -242,7 +243,7 @@ class IdentifierScanner:
                 spans += self._in_figures(figures, zones)
         spans = _join(spans)
         certificates = self._certificates
-        if self._first_listed is None or not zones.hits.has_any(self._first_listed):
+        if self._listed is None or not zones.hits.has_any(*self._listed):
             certificates = self._not_listed
         for table, triggers, pattern, shown in certificates:
             starts = zones.hits.starts(shown) if shown else None

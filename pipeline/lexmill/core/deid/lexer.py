@@ -5,6 +5,7 @@ The words of all lists stand in one tree; what is found is told list by list, an
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
@@ -173,8 +174,7 @@ def _find_names(codes: Any, names: Any, borders: Any) -> Any:
 
 def find_names(codes: NDArray[np.uint32], names: Sequence[str]) -> list[list[int]]:
     """Where the ``names`` (different, none empty) stand: rows of name, start and end, from left to right the longest."""
-    borders = np.zeros(len(names) + 1, np.int32)
-    np.cumsum([len(name) for name in names], out=borders[1:])
+    borders = np.array([0, *accumulate(map(len, names))], np.int32)
     rows: list[list[int]] = _find_names(codes, to_codes("".join(names)), borders).tolist()
     return rows
 
@@ -205,9 +205,9 @@ class Hits:
         which = self._places[name]
         return self._found[3 * self._borders[which] + 1 : 3 * self._borders[which + 1] : 3]
 
-    def has_any(self, first: str) -> bool:
-        """Whether there is a word of the list ``first`` or of one behind it."""
-        return self._borders[self._places[first]] < self._borders[-1]
+    def has_any(self, first: str, last: str) -> bool:
+        """Whether there is a word of one of the lists from ``first`` to ``last``."""
+        return self._borders[self._places[first]] < self._borders[self._places[last] + 1]
 
     def array(self, name: str) -> NDArray[np.int32]:
         """Where words of the list begin."""

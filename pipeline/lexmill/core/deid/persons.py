@@ -230,6 +230,9 @@ class PersonScanner:
             (table, re.compile(table.trigger.replace("{HAN}", _HAN)), trigger(table.id) in lists, pattern)
             for table, pattern in self._patterns
         ]
+        ordered = [name for name in lists if name in {trigger(table.id) for table, *_ in self._patterns_at}]
+        self._listed = (ordered[0], ordered[-1]) if ordered else None
+        self._not_listed = [item for item in self._patterns_at if not item[2]]
         self._pattern_rules = frozenset(table.id for table in rules.person_pattern)
         after: dict[str, _Cue] = {}
         for role in rules.role:
@@ -336,7 +339,10 @@ class PersonScanner:
                 found[name] = _Evidence(points, rule, role, ruled=rule != _MODEL_RULE)
 
         sure, doubtful = self._take_mentions(text, zones, evidence, mentions, found)
-        for table, shown, listed, pattern in self._patterns_at if evidence != "label" else ():
+        patterns = self._patterns_at if evidence != "label" else ()
+        if self._listed is not None and not zones.hits.has_any(*self._listed):
+            patterns = self._not_listed if evidence != "label" else ()
+        for table, shown, listed, pattern in patterns:
             hits = matches_at(shown, text, zones.hits.starts(trigger(table.id))) if listed else shown.finditer(text)
             for low, high in _windows(hits, text):
                 for match in pattern.finditer(text, low, high):
@@ -694,6 +700,8 @@ class PersonScanner:
         ``evidence`` says what introduces a name; ``mentions`` are the model's, ``introduced`` those of the party block.
         """
         found = self._collect(text, zones, evidence, mentions)
+        if not found and not introduced:
+            return []
         for start, end, role in introduced:
             if self._is_party(text, start, end) and not zones.overlap(start, end):
                 known = found.setdefault(text[start:end], _Evidence(0, _PARTY_RULE, role))

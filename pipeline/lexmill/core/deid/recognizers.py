@@ -36,18 +36,17 @@ BIAS: dict[Evidence, float] = {"story": 1.0, "cue": -1.0}
 class LegalArtifacts(NlpArtifacts):
     """Presidio's artifacts with the zones of the text, the evidence that a name needs in it, and the model's mentions."""
 
-    def __init__(self, empty: NlpArtifacts, text: str, zones: Zones, tagger: Tagger) -> None:
+    def __init__(self, empty: NlpArtifacts, zones: Zones, tagger: Tagger) -> None:
         self.__dict__.update(empty.__dict__)
         self.zones = zones
         self.evidence: Evidence = "story"
         self.introduced: Sequence[Introduced] = ()
-        self._text = text
         self._tagger = tagger
 
     @cached_property
     def mentions(self) -> Sequence[Mention]:
         """What the model says; nothing where only a label shows a name."""
-        return [] if self.evidence == "label" else self._tagger.decode(self._text, BIAS[self.evidence])
+        return [] if self.evidence == "label" else self._tagger.decode_codes(self.zones.hits.codes, BIAS[self.evidence])
 
 
 class LegalNlpEngine(NoOpNlpEngine):
@@ -63,7 +62,7 @@ class LegalNlpEngine(NoOpNlpEngine):
     def process_text(self, text: str, language: str) -> LegalArtifacts:
         """The zones and names of ``text``; no tokens, no lemmas."""
         self._validate_loaded_language(language)
-        return LegalArtifacts(self._empty, text, self._zones.scan(text), self._tagger)
+        return LegalArtifacts(self._empty, self._zones.scan(text), self._tagger)
 
 
 class PassThrough(ContextAwareEnhancer):

@@ -17,6 +17,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from lexmill.core.deid.lexer import to_codes
+
 LABELS = ("PERSON", "ORGANISATION", "ADDRESS")
 # O, then begin, inside, end of each label; a mention has two characters at least.
 N_TAGS = 1 + 3 * len(LABELS)
@@ -91,8 +93,7 @@ def kind_table(surnames: str) -> NDArray[np.uint8]:
 
 def fold(text: str) -> NDArray[np.uint32]:
     """The code points of ``text``, one a character, with digits, letters, widths, blanks and masks folded to one each."""
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    folded: NDArray[np.uint32] = _FOLD[codes]
+    folded: NDArray[np.uint32] = _FOLD[to_codes(text)]
     return folded
 
 
@@ -395,9 +396,12 @@ class Tagger:
 
     def decode(self, text: str, bias: float) -> list[Mention]:
         """The mentions in ``text``, sorted and disjoint; ``bias`` (in nats) is taken from what speaks against a mention."""
-        if not text:
+        return self.decode_codes(to_codes(text), bias)
+
+    def decode_codes(self, raw: NDArray[np.uint32], bias: float) -> list[Mention]:
+        """The same for the code points of a text."""
+        if not len(raw):
             return []
-        raw = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         found = _decode(
             raw, _FOLD, self._kinds, self._weights, self._shift, self._transitions, round(bias * self._scale),
         )  # fmt: skip

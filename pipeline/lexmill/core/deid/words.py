@@ -45,7 +45,7 @@ def trigger(rule: str) -> str:
 def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
     """All lists, by name: what a pattern begins with is listed under it where it can be told; for others there is no list.
 
-    The last ones are those of certificates.
+    Those of persons' patterns stand in a row, and so do those of certificates.
     """
     lists: dict[str, tuple[Search, Iterable[str]]] = {
         BODY: ("leftmost", (word for table in rules.public_body for word in table.suffixes.split())),

@@ -16,6 +16,9 @@ Steps, each a folder of Parquet parts (``Workspace.work``)::
     dedup.frequencies  one             those that stand in enough, frozen with the first run of a history
     dedup              one a part      kept documents and ledger
 
+A document that ends the process which signs it, or which applies the verdicts, is quarantined at the end and compared with none.
+Candidates, verdicts and families work on the texts of many at once, with the kernels that signed each of them before.
+
 With ``history`` what earlier runs kept is compared with, too (``store.index``), and ``publish`` adds this run to it::
 
     dedup.history      one for some parts of earlier runs: what ``candidates`` is of this run
@@ -35,7 +38,8 @@ from lexmill.jobs.dedup import bands, edges, families, identifiers, pairs, signa
 from lexmill.jobs.dedup.apply import apply_part
 from lexmill.jobs.dedup.history import publish
 from lexmill.jobs.dedup.lines import line_table
-from lexmill.jobs.dedup.steps import Run, open_run
+from lexmill.jobs.dedup.steps import REFUSED, Run, open_run
+from lexmill.jobs.isolate import Others
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.store.fingerprint import digest
@@ -46,15 +50,12 @@ __all__ = ["publish", "run"]
 def run(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     """Bring stage dedup up to date with the manifest of stage ingest."""
     this = open_run(job, ingested)
-    if job.config.dedup.enabled:
-        _compare(this)
-    else:
-        _check_ids(this)
-    return _apply(this)
+    read = _compare(this) if job.config.dedup.enabled else _check_ids(this)
+    return _apply(this, [extra.get(REFUSED, []) for extra in read["extra"]])
 
 
-def _compare(this: Run) -> None:
-    """Find out what leaves: all steps up to ``dedup.pairs``."""
+def _compare(this: Run) -> dict[str, Any]:
+    """Find out what leaves: all steps up to ``dedup.pairs``; returns the manifest of the step that reads all documents."""
     signed = signatures.sign(this)
     banded = bands.hash_bands(this, signed)
     repeated = identifiers.find_used_ids(this, "signatures", signed)
@@ -62,16 +63,18 @@ def _compare(this: Run) -> None:
     judged = verdicts.decide(this, signed, joined)
     grouped = families.group(this, signed, joined, judged)
     pairs.collect(this, repeated, judged, grouped)
+    return signed
 
 
-def _check_ids(this: Run) -> None:
-    """Find documents under a used id, and nothing else."""
-    repeated = identifiers.find_used_ids(this, "digests", signatures.digest_texts(this))
-    pairs.collect(this, repeated, None, None)
+def _check_ids(this: Run) -> dict[str, Any]:
+    """Find documents under a used id, and nothing else; returns the manifest of the step that reads all documents."""
+    digested = signatures.digest_texts(this)
+    pairs.collect(this, identifiers.find_used_ids(this, "digests", digested), None, None)
+    return digested
 
 
-def _apply(this: Run) -> dict[str, Any]:
-    """Split every part into what stays and what leaves."""
+def _apply(this: Run, refused: list[list[list[Any]]]) -> dict[str, Any]:
+    """Split every part into what stays and what leaves; ``refused`` rows of each end the process that reads them."""
     settings = this.job.config.dedup
     about = pairs.decision_digests(this)
     lines = line_table(this) if settings.lines != "off" else None
@@ -80,11 +83,12 @@ def _apply(this: Run) -> dict[str, Any]:
     tasks = [
         PartTask(
             number,
-            digest(this.fingerprint, entry["sha256"], decided, frozen),
-            (this.ingest, entry, first, this.step("pairs"), found, lines),
+            digest(this.fingerprint, entry["sha256"], decided, frozen, *dead),
+            (this.ingest, entry, first, this.step("pairs"), found, lines, tuple((row, rule) for row, rule in dead)),
             int(entry["bytes"]),
-            digest(this.fingerprint, entry["fingerprint"], decided, frozen),
+            digest(this.fingerprint, entry["fingerprint"], decided, frozen, *dead),
+            Others(),
         )
-        for number, (entry, first, decided) in enumerate(zip(this.entries, this.firsts, about, strict=False))
+        for number, (entry, first, decided, dead) in enumerate(zip(this.entries, this.firsts, about, refused, strict=False))
     ]
     return this.job.runner.run_stage("dedup", this.job.workspace.stage("dedup"), apply_part, tasks, this.fingerprint)

@@ -14,6 +14,7 @@ from lexmill.jobs.dedup.families import read_families
 from lexmill.jobs.dedup.identifiers import ID_USED_TWICE
 from lexmill.jobs.dedup.lines import Lines
 from lexmill.jobs.dedup.steps import between
+from lexmill.jobs.isolate import Refused, quarantined
 from lexmill.schema import DOCUMENT_RAW, LEDGER
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 
@@ -26,15 +27,23 @@ def apply_part(
     pairs: StageFolder,
     found: StageFolder | None,
     lines: Lines | None,
+    dead: Refused = (),
+    refused: Refused = (),
 ) -> Receipt:
-    """Split one part into the documents that stay and the ledger of those that leave."""
+    """Split one part into the documents that stay and the ledger of those that leave.
+
+    Quarantined are ``dead`` rows, of which an earlier step died, and ``refused`` ones, of which this one does.
+    """
+    dead = tuple(sorted({**dict(dead), **dict(refused)}.items()))
     table = ingest.read(entry, DOCUMENT_RAW)
     given = count_documents(table)
     decided = between(pairs, first, first + table.num_rows)
     gone = decided.filter(decided["gone"])
+    gone = gone.filter(pc.invert(pc.is_in(gone["ordinal"], pa.array([first + row for row, _ in dead], pa.int64()))))
     rows = gone["ordinal"].to_numpy() - first
     stays = np.ones(table.num_rows, bool)
     stays[rows] = False
+    stays[[row for row, _ in dead]] = False
     leaving = table.select(["doc_id", "source", "doc_type", "text"]).take(pa.array(rows))
     columns = {
         **{name: leaving[name] for name in ("doc_id", "source", "doc_type")},
@@ -49,6 +58,8 @@ def apply_part(
         "threshold": pa.nulls(len(rows), pa.float64()),
     }
     ledger = pa.table([columns[name] for name in LEDGER.names], schema=LEDGER)
+    if dead:
+        ledger = pa.concat_tables([ledger, quarantined(table, "dedup", dead)])
     if found is not None:
         table = _name_families(table, found, first)
     kept = table.filter(pa.array(stays))

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from lexmill.core.dedup.lines import add_counts, count_lines
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.jobs.dedup.steps import Run
+from lexmill.jobs.isolate import Others, Refused, without_refused
 from lexmill.schema import DOCUMENT_RAW
 from lexmill.store.stages import Receipt, StageFolder, Target
 
@@ -33,16 +34,23 @@ def line_table(this: Run) -> Lines:
     if this.view.lines:
         return Lines(mode, rules, this.view.root / this.view.lines[0], this.view.lines[1])
     counted = this.go(
-        "lines", count_part, [((this.ingest, entry, rules), entry["sha256"], int(entry["bytes"])) for entry in this.entries]
+        "lines",
+        count_part,
+        [((this.ingest, entry, rules), entry["sha256"], int(entry["bytes"])) for entry in this.entries],
+        Others(),
     )
     least = min((rule.min_docs for rule in rules.lines), default=0)
     made = this.go("frequencies", collect_lines, [((this.step("lines"), least), [counted["fingerprint"], least], 0)])
     return Lines(mode, rules, this.step("frequencies").parts()[0], made["parts"][0]["sha256"])
 
 
-def count_part(target: Target, ingest: StageFolder, entry: Mapping[str, Any], rules: DedupRules) -> Receipt:
-    """In how many documents of one part each line stands."""
-    return target.write_work(pa.table(list(count_lines(ingest.read(entry, DOCUMENT_RAW), rules)), schema=_LINE))
+def count_part(
+    target: Target, ingest: StageFolder, entry: Mapping[str, Any], rules: DedupRules, refused: Refused = ()
+) -> Receipt:
+    """In how many documents of one part each line stands; lines of refused ones are not counted."""
+    table = ingest.read(entry, DOCUMENT_RAW)
+    found = count_lines(without_refused(table, refused), rules)
+    return target.write_work(pa.table(list(found), schema=_LINE))
 
 
 def collect_lines(target: Target, lines: StageFolder, least: int) -> Receipt:

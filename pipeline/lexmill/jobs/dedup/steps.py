@@ -5,14 +5,19 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lexmill.jobs.isolate import Refused, Split
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.index import NO_VIEW, Index, View
 from lexmill.store.stages import StageFolder
+
+# What a receipt's extra calls the rows that were left out because they end the process.
+REFUSED = "refused"
 
 # Parts of earlier runs that one task reads.
 _PAST_PARTS_A_TASK = 64
@@ -38,10 +43,12 @@ class Run:
         parts = self.view.parts
         return [replace(self.view, parts=parts[at : at + _PAST_PARTS_A_TASK]) for at in range(0, len(parts), _PAST_PARTS_A_TASK)]
 
-    def go(self, name: str, function: Any, tasks: list[tuple[tuple[Any, ...], Any, int]]) -> dict[str, Any]:
-        """Run a step; each task is (arguments, what it depends on, input bytes)."""
+    def go(
+        self, name: str, function: Any, tasks: list[tuple[tuple[Any, ...], Any, int]], split: Split | None = None
+    ) -> dict[str, Any]:
+        """Run a step; each task is (arguments, what it depends on, input bytes), and cut by ``split`` where it dies."""
         parts = [
-            PartTask(number, digest(self.fingerprint, name, needs), arguments, weight)
+            PartTask(number, digest(self.fingerprint, name, needs), arguments, weight, split=split)
             for number, (arguments, needs, weight) in enumerate(tasks)
         ]
         return self.job.runner.run_stage(f"dedup.{name}", self.step(name), function, parts, self.fingerprint)
@@ -63,6 +70,23 @@ def open_run(job: Job, ingested: Mapping[str, Any]) -> Run:
     index = Index(job.workspace.index)
     view = index.view(job.workspace.run) if settings.history else NO_VIEW
     return Run(job, fingerprint, job.workspace.stage("ingest"), entries, firsts, view)
+
+
+def blanked(table: pa.Table, refused: Refused) -> pa.Table:
+    """A part in which the refused rows say nothing but their ids, so that nothing is like them: rows keep their numbers."""
+    if not refused:
+        return table
+    rows = table.select(["doc_id", "doc_type"]).take(pa.array([row for row, _ in refused], pa.int64())).to_pylist()
+    blank: dict[str, Any] = {name: value for name, value in (("meta", {}), ("segments", [])) if name in table.schema.names}
+    blanks = pa.Table.from_pylist([{**row, **blank, "text": row["doc_id"]} for row in rows], schema=table.schema)
+    order = np.arange(table.num_rows)
+    order[[row for row, _ in refused]] = table.num_rows + np.arange(len(refused))
+    return pa.concat_tables([table, blanks]).take(pa.array(order))
+
+
+def without_them(refused: Refused) -> dict[str, Any] | None:
+    """What a receipt says of the rows that were refused."""
+    return {REFUSED: [list(one) for one in refused]} if refused else None
 
 
 def between(folder: StageFolder, low: int, high: int) -> pa.Table:
