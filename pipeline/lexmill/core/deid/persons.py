@@ -27,7 +27,7 @@ _ENOUGH = 4
 LEAST_MARGIN = -1.5
 _SURE: dict[Evidence, tuple[float, float]] = {"story": (LEAST_MARGIN, 0.3), "cue": (4.5, 8.0), "label": (0.0, 0.0)}
 # In stories for what begins with no known surname.
-_UNKNOWN = -0.5
+_UNKNOWN = 0.0
 # In forms for what begins with no surname, or with one that is a word.
 _SURE_OF_OTHERS = 8.0
 _DOUBTFUL = 2
@@ -707,7 +707,7 @@ class PersonScanner:
                 known = found.setdefault(text[start:end], _Evidence(0, _PARTY_RULE, role))
                 known.add(_ENOUGH, _PARTY_RULE, role)
         names = {name: evidence for name, evidence in found.items() if evidence.points >= _ENOUGH}
-        overlong = self._overlong(text, names)
+        overlong = self._overlong(text, names, evidence)
         if evidence == "story":
             overlong += self._across(text, names)
         if evidence == "cue":
@@ -750,17 +750,19 @@ class PersonScanner:
             and not self._is_body(text, start)
         )
 
-    def _overlong(self, text: str, names: dict[str, _Evidence]) -> list[str]:
+    def _overlong(self, text: str, names: dict[str, _Evidence], evidence: Evidence) -> list[str]:
         """Names a title pattern made too long (X 妨 of X 妨害公务): they stand once, and another name begins them.
 
         Of a name with a dot only a rule knows better where it ends than a pattern: the model cuts 艾力·阿布都拉.
         """
         return [
             name
-            for name, evidence in names.items()
-            if (evidence.rule in self._pattern_rules or evidence.rule == _MODEL_RULE)
+            for name, item in names.items()
+            if (item.rule in self._pattern_rules or item.rule == _MODEL_RULE)
             and any(
-                names[name[:length]].ruled or _DOTS.isdisjoint(name) for length in range(2, len(name)) if name[:length] in names
+                names[name[:length]].ruled or (_DOTS.isdisjoint(name) and (evidence == "story" or not item.ruled))
+                for length in range(2, len(name))
+                if name[:length] in names
             )
             and text.count(name) == 1
         ]
