@@ -381,7 +381,8 @@ class PersonScanner:
                     and not self._is_word(alias.group())
                 ):
                     add(start, start + len(alias.group()), _ENOUGH, self._alias_rule, "mention")
-        self._take_doubtful(text, doubtful, found)
+        if doubtful:
+            self._take_doubtful(text, doubtful, found)
         return found
 
     def _take_mentions(
@@ -457,13 +458,16 @@ class PersonScanner:
                 found[name] = _Evidence(_ENOUGH, _MODEL_RULE, "mention", len(margins))
 
     def _mend(self, text: str, start: int, end: int) -> tuple[int, int]:
-        """The bounds of a name that the model tore: it left off the last character, took one from before it, or a word behind."""
-        if end - start > 2 and self._is_known(text, start + 1) and not self._is_known(text, start):
+        """The bounds of a name that the model tore: it left off the last character, or took one from before or a word behind."""
+        known, next_known = self._is_known(text, start), self._is_known(text, start + 1)
+        if known and not next_known and end - start == _PLAIN and text[end - 1 : end + 1] not in self._followers:
+            return start, end  # as most names are
+        if end - start > 2 and next_known and not known:
             read = self._name_at(text, start + 1)
             torn = read is not None and read.clean and read.end == end + 1
             if torn or text[start] in _BEFORE_NAMES:
                 return start + 1, end + torn
-        if end - start > 5 or not self._is_known(text, start):
+        if end - start > 5 or not known:
             return start, end
         read = self._name_at(text, start)
         clean = read.end if read is not None and read.clean else 0
