@@ -7,7 +7,7 @@ from lexmill.core.deid.lexer import matches_at
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import Address, DeidTables
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.words import ADDRESS, DOOR, DOOR_PLACES, HALF_MASKED, all_words
+from lexmill.core.deid.words import ADDRESS, DOOR, DOOR_PLACES, HALF_MASKED, IMPRINT, all_words
 from lexmill.core.deid.zones import Stretches, Zones, join
 
 _NOTHING = Stretches((), ())
@@ -42,6 +42,8 @@ _DOOR = re.compile(
 _TOWN = re.compile(f"[省市区县州旗盟](?P<rest>(?:(?![市区县旗盟])[{_HAN}]){{2,6}}?(?:镇|乡|街道|村))\\Z")
 _VILLAGE = re.compile(f"[市区县镇乡道]某(?P<rest>[{_HAN}]{{2,6}}?(?:村|镇|乡|街道))")
 _TOWN_REACH = 10
+# The seat of a press in the imprint of a book.
+_BEFORE_POSTCODE = re.compile(f"(?P<place>[{_HAN}]{{3,20}}[0-9]{{1,4}}号)(?:[ 　\n]|邮寄地址|[（(]){{0,4}}邮(?:政编码|编)")
 _COMMON = re.compile("[某×]|自然|行政|居民|移民|城中|农|该|的|在|到|与|和|于|往|经|从|辖区|工业|开发|社区|小区")
 _MASK = re.compile(r"某[0-9０-９甲-癸]*|[×*＊_＿]+|[XxＸ]{2,}")
 # 技术市场管理机构２份 counts copies.
@@ -146,6 +148,9 @@ class AddressScanner:
                 for stop in _LEFT.finditer(text, low, match.start()):
                     start = stop.end()
                 self._add(text, self._county_end(text, start, match.end()), match.end(), self._door_rule, "ADDRESS", zones, spans)
+            for match in _BEFORE_POSTCODE.finditer(text) if zones.hits.of(IMPRINT) else ():
+                start = self._county_end(text, *match.span("place"))
+                self._add(text, start, match.end("place"), self._door_rule, "ORG_ADDRESS", zones, spans)
             for _, at, _ in zones.hits.of(HALF_MASKED):
                 for place in (_TOWN.search(text, max(0, at + 1 - _TOWN_REACH), at + 1), _VILLAGE.match(text, at)):
                     if place is None:

@@ -9,7 +9,18 @@ from lexmill.core.deid.lexer import find_names, matches_at
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Evidence
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.words import BRAND, BRAND_RULE, ORGANISATION, OWNED, SHORT_FORM, SHORT_FORM_RULE, SITES, USED, all_words
+from lexmill.core.deid.words import (
+    BRAND,
+    BRAND_RULE,
+    IMPRINT,
+    ORGANISATION,
+    OWNED,
+    SHORT_FORM,
+    SHORT_FORM_RULE,
+    SITES,
+    USED,
+    all_words,
+)
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
@@ -36,6 +47,9 @@ _LEADING = re.compile(rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0
 _REGISTERED = "有限"
 _COUNTRY = "中国"
 _BRAND_REACH = 24
+# Where the imprint of a book stands, its press; lines of a printed page break anywhere.
+_PRESS = re.compile(f"(?:[\n：:，, 　]|\\A)(?P<name>[{_HAN}]{{2,8}}出版社)(?=[\n，,（( 　]|\\Z)")
+_REGISTERED_FORM = "有限公司"
 _NOTED = re.compile(f"[（(][{_HAN}A-Za-z]{{1,12}}[）)]")
 # What is longer is no trade name alone, but names a trade that no list holds.
 _LONG_CORE = 5
@@ -162,6 +176,8 @@ class OrganisationScanner:
             if plain and not common and not zones.overlap(start, end):
                 names.setdefault(name, _Kind(BRAND_RULE, self.kind(name).entity))
         if evidence != "story":
+            for press in _PRESS.finditer(text) if zones.hits.of(IMPRINT) else ():
+                names.setdefault(press["name"], self._kinds[_REGISTERED_FORM])
             # What a form calls a firm after it gave its whole name: 泽沛公司, 泽沛茶 of 某市泽沛茶叶有限公司.
             for name, kind in list(full.items()):
                 core = self._core(name)

@@ -10,6 +10,8 @@ from lexmill.core.structure import casenumber
 BODY, ORGANISATION, BRAND, CUE, ADDRESS, BIRTH = "body", "organisation", "brand", "cue", "address", "birth"
 # What is said of brands: that they are registered, that somebody uses them.
 OWNED, USED = "商标", "侵权"
+# The page of a book that names its press.
+IMPRINT, IMPRINTS = "imprint", ("CIP", "出版发行")
 # What people do on a site: 在泽沛网买了….
 SITES = tuple(f"网{act}" for act in ("买", "购买", "上买", "上购", "下单", "平台", "投资", "投了", "注册", "充值", "订", "借了"))
 # A township whose village a court masked, and a masked place: 泽沛镇某村, 夏邑县某泽沛村.
@@ -58,6 +60,7 @@ def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
             (*(word for table in rules.alias if table.id == BRAND_RULE for word in table.cues.split()), OWNED, USED, *SITES),
         ),
         HALF_MASKED: ("starts", _HALF_MASKED),
+        IMPRINT: ("starts", IMPRINTS),
         CUE: ("leftmost", (word for table in rules.role for word in table.cues.split())),
         ADDRESS: ("all", (word for table in rules.address for word in table.cues.split())),
         BIRTH: ("starts", BIRTH_WORDS),
