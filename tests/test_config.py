@@ -1,6 +1,8 @@
 """The run file: strict, complete, and clear about what is wrong."""
 
 import datetime
+import os
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from lexmill.config import Card, Config, Fields, Screen, Source, load
+from lexmill.config import Card, Config, Fields, Screen, Source, at, load
 from lexmill.errors import ConfigError
 
 EXAMPLE = Path(__file__).parent.parent / "lexmill.example.toml"
@@ -63,7 +65,7 @@ def test_the_example_names_every_key_and_loads() -> None:
 
 def test_the_examples_values_are_the_defaults(tmp_path: Path) -> None:
     shown, default = load(EXAMPLE), load(write(tmp_path, MINIMAL))
-    for section in ("run", "rules", "ingest", "dedup", "deidentify", "filter", "tokenize", "mix", "cluster"):
+    for section in ("run", "rules", "ingest", "dedup", "deidentify", "filter", "tokenize", "mix", "cluster", "storage"):
         assert getattr(shown, section) == getattr(default, section), section
 
 
@@ -100,6 +102,47 @@ def test_every_fault_names_file_and_key(tmp_path: Path, before: str, after: str,
         load(path)
     assert str(path) in str(caught.value)
     assert said in str(caught.value)
+
+
+PLANTED = "planted-SECRET"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('workspace = "w"', f'workspace = "s3://AKIA:{PLANTED}@bucket/w"', "credentials never stand"),
+        ('paths = ["../raw/*.jsonl"]', f'paths = ["https://user:{PLANTED}@host/*.jsonl"]', "credentials never stand"),
+        ('paths = ["../raw/*.jsonl"]', f'paths = ["https://h/a.jsonl?X-Amz-Signature={PLANTED}"]', "credentials never stand"),
+        ("foreign = false", f'foreign = false\n[storage]\nsecret = "{PLANTED}"', "storage: credentials never stand"),
+        ("foreign = false", f'foreign = false\n[storage]\nkey = "{PLANTED}"', "storage: credentials never stand"),
+        ("foreign = false", f'foreign = false\n[storage]\nendpoint_url = "http://u:{PLANTED}@h:1"', "credentials never stand"),
+        ("foreign = false", 'foreign = false\n[storage]\nendpoint_url = "minio:9000"', "https://minio.example:9000"),
+        ('workspace = "w"', 'workspace = "ftp://host/w"', "neither a path nor an s3:// URL"),
+    ],
+)
+def test_a_run_file_with_credentials_is_refused_and_not_repeated(tmp_path: Path, before: str, after: str, said: str) -> None:
+    assert before in MINIMAL
+    path = write(tmp_path, MINIMAL.replace(before, after))
+    with pytest.raises(ConfigError, match=said) as caught:
+        load(path)
+    assert PLANTED not in str(caught.value)
+
+
+def test_where_object_storage_is_goes_to_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_PROFILE", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, "before")
+    text = MINIMAL.replace('workspace = "w"', 'workspace = "s3://bucket/w"')
+    config = load(write(tmp_path, text + '\n[storage]\nendpoint_url = "http://127.0.0.1:9"\nregion = "cn-north-1"\n'))
+    assert os.environ["AWS_ENDPOINT_URL_S3"] == "http://127.0.0.1:9"
+    assert (os.environ["AWS_DEFAULT_REGION"], os.environ["AWS_PROFILE"]) == ("cn-north-1", "before")
+    assert str(config.workspace_dir / "runs") == "s3://bucket/w/runs"
+
+
+def test_object_storage_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
+    with pytest.raises(ConfigError, match=r"install lexmill\[s3\]"):
+        at("s3://bucket/w")
 
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """The run file (TOML) as frozen, strict models; every fault is reported at once with file, key and remedy."""
 
 import datetime
+import os
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -49,6 +50,75 @@ class _Section(BaseModel):
 
 def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+def at(place: str | Path) -> Path:
+    """A folder or file by its path or its URL; what has a URL (``s3://…``) has pathlib's methods, too.
+
+    Raises ConfigError for a URL that holds credentials, that names no object storage, or where that is not installed.
+    """
+    url = str(place)
+    if "://" not in url:
+        return Path(place)
+    if fault := url_fault(url):
+        raise ConfigError(fault)
+    if urlsplit(url).scheme != "s3":
+        raise ConfigError(f"{url}: is neither a path nor an s3:// URL")
+    import fsspec
+    from upath import UPath
+
+    try:
+        fsspec.get_filesystem_class("s3")
+    except ImportError:
+        raise ConfigError(f"{url}: object storage needs s3fs; install lexmill[s3]") from None
+    # It is no pathlib.Path, but has every method of it that is used here. Others write there too, so no listing is remembered.
+    return cast(Path, UPath(url, use_listings_cache=False))
+
+
+_CREDENTIALS = (
+    "credentials never stand in a run file or a URL: put them into the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or "
+    "~/.aws, or give the machine a role"
+)
+
+
+def url_fault(url: str) -> str | None:
+    """What is wrong with a URL that says a secret; the answer does not repeat it."""
+    parts = urlsplit(url)
+    return _CREDENTIALS if "@" in parts.netloc or "x-amz-" in parts.query.lower() else None
+
+
+class Storage(_Section):
+    """Where object storage is; who may use it is said by the environment, ``~/.aws`` or the machine's role, never here."""
+
+    endpoint_url: str = ""
+    region: str = ""
+    profile: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_credentials(cls, value: Any) -> Any:
+        if isinstance(value, dict) and any(word in str(name) for name in value for word in ("key", "secret", "token", "pass")):
+            raise ValueError(_CREDENTIALS)
+        return value
+
+    @field_validator("endpoint_url")
+    @classmethod
+    def _is_an_endpoint(cls, value: str) -> str:
+        if value and (fault := url_fault(value)):
+            raise ValueError(fault)
+        if value and not value.startswith(("http://", "https://")):
+            raise ValueError("write such as https://minio.example:9000")
+        return value
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which S3's clients, here and on workers, learn of it."""
+        said = {
+            "AWS_ENDPOINT_URL_S3": self.endpoint_url,
+            "AWS_DEFAULT_REGION": self.region,
+            "AWS_PROFILE": self.profile,
+        }
+        return {name: value for name, value in said.items() if value}
 
 
 class Card(_Section):
@@ -115,6 +185,13 @@ class Source(_Section):
     card: Card
 
     _paths = field_validator("paths", mode="before")(_tuple)
+
+    @field_validator("paths")
+    @classmethod
+    def _say_no_secret(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for fault in filter(None, map(url_fault, value)):
+            raise ValueError(fault)
+        return value
 
 
 class Ingest(_Section):
@@ -366,7 +443,7 @@ class Config(_Section):
     """A whole run file. ``path`` is where it was read from; relative paths in it start there."""
 
     version: Literal[1]
-    workspace: Path
+    workspace: str
     run: Name = "main"
     rules: tuple[Path, ...] = ()
     source: Annotated[tuple[Source, ...], Field(min_length=1)]
@@ -383,6 +460,7 @@ class Config(_Section):
     report: Report = Report()
     nightly: Nightly = Nightly()
     cluster: Cluster = Cluster()
+    storage: Storage = Storage()
     path: Path
 
     _tables = field_validator("source", "screen", mode="before")(_tuple)
@@ -395,7 +473,17 @@ class Config(_Section):
     @field_validator("workspace", mode="before")
     @classmethod
     def _workspace(cls, value: Any) -> Any:
-        return Path(value) if isinstance(value, str) else value
+        return str(value) if isinstance(value, Path) else value
+
+    @field_validator("workspace")
+    @classmethod
+    def _is_local_or_s3(cls, value: str) -> str:
+        if "://" in value:
+            try:
+                at(value)
+            except ConfigError as error:
+                raise ValueError(str(error)) from None
+        return value
 
     @model_validator(mode="after")
     def _distinct_sources(self) -> "Config":
@@ -419,7 +507,7 @@ class Config(_Section):
     @property
     def workspace_dir(self) -> Path:
         """The workspace as an absolute path."""
-        return Path(self.resolve(self.workspace))
+        return at(self.resolve(self.workspace))
 
 
 def _apply(data: dict[str, Any], setting: str) -> str | None:
@@ -490,4 +578,5 @@ def load(path: Path, settings: tuple[str, ...] = ()) -> Config:
         raise ConfigError("\n".join([*faults, *_faults(path, data, error)])) from None
     if faults:
         raise ConfigError("\n".join(faults))
+    os.environ.update(config.storage.environment)
     return config

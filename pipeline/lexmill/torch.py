@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import numpy as np
 import orjson
 import pyarrow.parquet as pq
@@ -28,10 +29,23 @@ IGNORED = -100  # the label that torch's cross entropy leaves out
 _COLUMNS = ("input_ids", "doc_lens", "head_lens", "n_pad")
 
 
-def _shards(release: Path, seq_len: int) -> tuple[list[tuple[Path, int]], int]:
-    """((path, sequences) of every shard of a window length, the padding token)."""
-    manifest = orjson.loads((release / "manifest.json").read_bytes())
-    found = [(release / entry["path"], int(entry["rows"])) for entry in manifest["shards"] if entry["seq_len"] == seq_len]
+def _opened(place: str) -> Any:
+    """A file of a release, by path or URL: opened anew each time, as what fetches it does not outlive a fork."""
+    if "://" not in place:
+        return Path(place).open("rb")
+    system, path = fsspec.core.url_to_fs(place)
+    return system.open(path, "rb", cache_type="none")
+
+
+def _parquet(place: str) -> pq.ParquetFile:
+    return pq.ParquetFile(_opened(place), pre_buffer=True) if "://" in place else pq.ParquetFile(place)
+
+
+def _shards(release: str, seq_len: int) -> tuple[list[tuple[str, int]], int]:
+    """((path or URL, sequences) of every shard of a window length, the padding token)."""
+    with _opened(f"{release}/manifest.json") as file:
+        manifest = orjson.loads(file.read())
+    found = [(f"{release}/{entry['path']}", int(entry["rows"])) for entry in manifest["shards"] if entry["seq_len"] == seq_len]
     if not found:
         lengths = sorted({entry["seq_len"] for entry in manifest["shards"] if entry["seq_len"]})
         raise ValueError(f"no shards of {seq_len} tokens in this release; there are {lengths}")
@@ -47,7 +61,7 @@ class Shards(IterableDataset[dict[str, torch.Tensor]]):
     """
 
     def __init__(self, release: str | Path, seq_len: int, batch_size: int, rank: int, world_size: int, seed: int) -> None:
-        shards, self._pad_id = _shards(Path(release), seq_len)
+        shards, self._pad_id = _shards(str(release).rstrip("/"), seq_len)
         if not 0 <= rank < world_size:
             raise ValueError("0 <= rank < world_size")
         if len(shards) % world_size:
@@ -80,15 +94,15 @@ class Shards(IterableDataset[dict[str, torch.Tensor]]):
             ]
             at += len(order)
             if mine:
-                table = pq.ParquetFile(path).read_row_group(group, columns=list(_COLUMNS), use_threads=False)
+                table = _parquet(path).read_row_group(group, columns=list(_COLUMNS), use_threads=False)
                 for _, row in mine:
                     yield self._item({name: table[name][int(row)] for name in _COLUMNS})
 
-    def _groups(self) -> Iterator[tuple[Path, int, NDArray[np.int64]]]:
+    def _groups(self) -> Iterator[tuple[str, int, NDArray[np.int64]]]:
         """(shard, row group, its rows in the order to read them), in this epoch's order."""
         found = []
         for path, _ in self._shards:
-            metadata = pq.read_metadata(path)
+            metadata = _parquet(path).metadata
             found += [(path, group, metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
         random = np.random.default_rng((self._seed, self.epoch))
         for number in random.permutation(len(found)):
@@ -115,7 +129,8 @@ class Shards(IterableDataset[dict[str, torch.Tensor]]):
 class Loader:
     """Batches of one rank; ``state_dict`` after any batch, and ``load_state_dict`` goes on with the next one.
 
-    A batch holds the tensors of ``Shards`` stacked to (batch_size, seq_len); the last of an epoch may be smaller. Iterating again
+    ``release`` is a folder, by path or URL (``s3://…`` needs lexmill[s3] and credentials in the environment or ~/.aws). A batch
+    holds the tensors of ``Shards`` stacked to (batch_size, seq_len); the last of an epoch may be smaller. Iterating again
     begins the next epoch. Raises ValueError where ranks could not read equal numbers of sequences.
     """
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from lexmill.store import files
+
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "data-samples"
 LEXMILL = Path(sys.executable).with_name("lexmill")
@@ -92,8 +94,9 @@ def digests(site: Site) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for folder in (site.run_folder, site.workspace / "releases"):
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and path.name != "run.json" and "receipts" not in path.parts:
+        for name in sorted(files.listing(folder)):
+            path = folder / name
+            if path.name != "run.json" and path.parent.name != "receipts":
                 content = path.read_bytes()
                 if path.name == "report.html":
                     content, cut = re.subn(rb'<section id="took">.*?</section>', b"", content, flags=re.DOTALL)
@@ -101,7 +104,7 @@ def digests(site: Site) -> dict[str, str]:
                 elif path.name == "SHA256SUMS":
                     content, cut = re.subn(rb"[0-9a-f]{64}  (?:run\.json|report\.html)\n", b"", content)
                     assert cut == 2
-                found[str(path.relative_to(site.workspace))] = hashlib.sha256(content).hexdigest()
+                found[path.relative_to(site.workspace).as_posix()] = hashlib.sha256(content).hexdigest()
     return found
 
 

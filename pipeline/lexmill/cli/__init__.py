@@ -31,6 +31,13 @@ from lexmill.cli.base import app, log_to_stderr
 from lexmill.errors import LexmillError
 
 
+def _stopping(error: Exception) -> LexmillError | None:
+    """What a person must mend, for an error that came up anywhere: a full disk, object storage that does not answer."""
+    from lexmill.store.files import stopping
+
+    return stopping(error)
+
+
 def main() -> None:
     """Run the command and exit as ``errors.py`` says."""
     log_to_stderr("text")
@@ -52,4 +59,10 @@ def main() -> None:
     except TyperException as error:
         typer.echo(f"lexmill: {error.format_message()}", err=True)
         code = errors.EXIT_CONFIG
+    except Exception as error:
+        stopped = _stopping(error)
+        if stopped is None:
+            raise
+        typer.echo(f"lexmill: {stopped}", err=True)
+        code = stopped.exit_code
     sys.exit(code)

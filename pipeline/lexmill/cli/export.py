@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from lexmill.cli.base import app
+from lexmill.config import at
 from lexmill.errors import ConfigError
 
 
 @app.command("export")
 def export_command(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A folder below releases/.")],
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A folder below releases/, or its s3:// URL.", parser=at)],
     layout: Annotated[str, typer.Option("--to", metavar="LAYOUT", help="megatron, pretrain or alpaca (LLaMA-Factory).")],
     folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write.")],
     seq_len: Annotated[int | None, typer.Option(help="megatron: the window length whose shards to write.")] = None,

@@ -8,14 +8,15 @@ import typer
 from rich.table import Table
 
 from lexmill.cli.base import app, out
+from lexmill.config import at
 from lexmill.errors import GateError
 
-_FOLDER = "The folder of a release, such as workspace/releases/2026-11-30-0123456789abcdef."
+_FOLDER = "The folder of a release, or its s3:// URL, such as workspace/releases/2026-11-30-0123456789abcdef."
 
 
 @app.command("verify")
 def verify_command(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help=_FOLDER)],
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help=_FOLDER, parser=at)],
 ) -> None:
     """Prove a release: every file's digest, every count, the manifest against its files, and nothing beside them.
 
@@ -38,8 +39,8 @@ def verify_command(
 
 @app.command("diff")
 def diff_command(
-    before: Annotated[Path, typer.Argument(metavar="A", help=_FOLDER)],
-    after: Annotated[Path, typer.Argument(metavar="B", help="The one to compare it with.")],
+    before: Annotated[Path, typer.Argument(metavar="A", help=_FOLDER, parser=at)],
+    after: Annotated[Path, typer.Argument(metavar="B", help="The one to compare it with.", parser=at)],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what changed from release A to release B, and why.

@@ -8,9 +8,10 @@ import typer
 from rich.table import Table
 
 from lexmill.cli.base import app, out
+from lexmill.config import at
 from lexmill.errors import ConfigError
 
-ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, or a workspace: its newest.")]
+ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, or a workspace: its newest.", parser=at)]
 
 
 @app.command("benchmark-index")

@@ -71,11 +71,13 @@ def call(function: PartFunction, target: Target, arguments: tuple[Any, ...], ter
         failure = error.failure
     except LexmillError as error:
         failure = Failure(type(error).__name__, str(error))
-    except OSError as error:
-        stop = files.stopping(error)
-        failure = Failure("StoppedError", str(stop)) if stop else Failure("OSError", error.strerror or "", _places(error))
     except Exception as error:
-        failure = Failure(type(error).__name__, "", _places(error))
+        if stop := files.stopping(error):
+            failure = Failure("StoppedError", str(stop))
+        elif isinstance(error, OSError):
+            failure = Failure("OSError", error.strerror or "", _places(error))
+        else:
+            failure = Failure(type(error).__name__, "", _places(error))
     return Outcome(
         receipt,
         failure,

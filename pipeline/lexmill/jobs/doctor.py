@@ -139,20 +139,24 @@ def _settings(config: Config) -> Iterator[Finding]:
 
 def _disk(config: Config) -> Iterator[Finding]:
     root = config.workspace_dir
+    if files.store_of(root) is None:
+        yield _free(config, root)
+    files.make_private(root)
+    probe = root / ".doctor"
+    files.write_bytes(probe, b"probe")
+    files.remove(probe)
+    yield Finding("workspace", "ok", "may be written")
+
+
+def _free(config: Config, root: Path) -> Finding:
     at = next(folder for folder in (root, *root.parents) if folder.exists())
     free = shutil.disk_usage(at).free
     raw = _local_bytes(config)
     need = raw * _WORKSPACE_SHARE
     found = f"{free / 1e9:,.1f} GB free for the workspace; the raw files have {raw / 1e9:,.1f} GB"
     if free < need:
-        yield Finding("disk", "warn", found, f"a run may need {need / 1e9:,.1f} GB: free some, or name another workspace")
-    else:
-        yield Finding("disk", "ok", found)
-    files.make_private(root)
-    probe = root / ".doctor"
-    files.write_bytes(probe, b"probe")
-    files.remove(probe)
-    yield Finding("workspace", "ok", "may be written")
+        return Finding("disk", "warn", found, f"a run may need {need / 1e9:,.1f} GB: free some, or name another workspace")
+    return Finding("disk", "ok", found)
 
 
 def _local_bytes(config: Config) -> int:

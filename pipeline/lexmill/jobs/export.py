@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import orjson
-import pyarrow.parquet as pq
+import pyarrow as pa
 
 from lexmill.core.export import llamafactory, megatron
 from lexmill.errors import ConfigError, InputError
@@ -51,10 +51,15 @@ def _megatron(release: Path, manifest: Mapping[str, Any], out: Path, seq_len: in
     with files.atomic(out / "lexmill.bin", 0o644) as stream:
         for entry in manifest["shards"]:
             if entry["seq_len"] == seq_len:
-                for batch in pq.ParquetFile(_checked(release, entry)).iter_batches(_ROWS, use_threads=False):
+                for batch in _batches(_checked(release, entry)):
                     stream.write(index.add(batch))
     files.write_bytes(out / "lexmill.idx", index.to_bytes(), 0o644)
     return {"pieces": sum(sizes.size for sizes in index.sizes), "tokens": int(sum(sizes.sum() for sizes in index.sizes))}
+
+
+def _batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    with files.open_parquet(path) as file:
+        yield from file.iter_batches(_ROWS, columns=columns, use_threads=False)
 
 
 def _jsonl(release: Path, manifest: Mapping[str, Any], out: Path, layout: Layout) -> dict[str, int]:
@@ -65,7 +70,7 @@ def _jsonl(release: Path, manifest: Mapping[str, Any], out: Path, layout: Layout
     counted: dict[str, int] = {}
     with files.atomic(out / f"{layout}.jsonl", 0o644) as stream:
         for entry in manifest["text"]:
-            for batch in pq.ParquetFile(_checked(release, entry)).iter_batches(_ROWS, columns=_TEXT_COLUMNS, use_threads=False):
+            for batch in _batches(_checked(release, entry), _TEXT_COLUMNS):
                 for row in batch.to_pylist():
                     found = list(records(row))
                     for record in found:

@@ -25,13 +25,13 @@ import distributed
 import numpy as np
 import psutil
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lexmill.core.batch import Batch, Ledger, n_bytes
 from lexmill.errors import StoppedError
 from lexmill.jobs.call import Outcome, PartFunction, Relayed, Terms, call
 from lexmill.jobs.loaded import LOAD_S, alarm, forget
 from lexmill.schema import LEDGER
+from lexmill.store import files
 from lexmill.store.fingerprint import digest
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents, part_name
 
@@ -105,7 +105,7 @@ class Rows:
         return replace(target, left=left, fingerprint=made_of), self.only(target, arguments, rest, folder)
 
     def _table(self, target: Target, arguments: tuple[Any, ...]) -> pa.Table:
-        return pq.read_table(arguments[0].path / part_name(target.number), use_threads=False)
+        return files.read_columns(arguments[0].path / part_name(target.number))
 
 
 @dataclass(frozen=True)

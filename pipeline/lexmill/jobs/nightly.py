@@ -18,7 +18,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import structlog
 from rich.console import Console
 
@@ -204,7 +203,7 @@ def held_down(index: Index, doc_ids: Iterable[str]) -> set[str]:
     wanted = pa.array(sorted(doc_ids), pa.string())
     found: set[str] = set()
     for run in index.manifest()["runs"]:
-        held = pq.read_table(index.root / "held" / run["held"]["path"], use_threads=False)
+        held = files.read_columns(index.root / "held" / run["held"]["path"])
         found |= set(held.filter(pc.is_in(held["twin"], wanted))["doc_id"].to_pylist())
     return found - set(doc_ids)
 
@@ -223,7 +222,7 @@ def _ingest(job: Job, wanted: Mapping[tuple[str, str], tuple[Source, RawFile, st
     rows = []
     for number, entry in enumerate(manifest["parts"]):
         relative = {piece.file_number: piece.relative for piece in pieces[number]}
-        lineage = pq.read_table(job.workspace.lineage / part_name(number), columns=["doc_id", "file_number"]).to_pylist()
+        lineage = files.read_columns(job.workspace.lineage / part_name(number), columns=["doc_id", "file_number"]).to_pylist()
         file_of = {row["doc_id"]: relative[row["file_number"]] for row in lineage}
         table = folder.read(entry, DOCUMENT_RAW).select(["doc_id", "source", "title", "text"])
         rows += [

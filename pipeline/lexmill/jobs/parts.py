@@ -149,7 +149,7 @@ class Runner:
 
     def _reuse(self, folder: StageFolder, tasks: Sequence[PartTask], current: dict[int, Receipt]) -> dict[int, Receipt]:
         """Receipts of the parts that need not be made: those of the stage stay where they are until the swap, and after it."""
-        files.remove(folder.next.path / "manifest.json")
+        files.remove_all(folder.next.path, ["manifest.json"])
         receipts: dict[int, Receipt] = {}
         stale = set(files.listing(folder.next.path))
         made = folder.next.receipts() if stale else {}
@@ -160,8 +160,7 @@ class Runner:
                 stale -= part_names(part_name(task.number), building.ledger_sha256 is not None)
             elif found is not None and found.key == task.key:
                 receipts[task.number] = found
-        for name in stale:
-            files.remove(folder.next.path / name)
+        files.remove_all(folder.next.path, sorted(stale))
         return receipts
 
     def _run(

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lexmill.config import Source
@@ -22,7 +21,8 @@ from lexmill.core.ingest.records import ARCHIVES
 from lexmill.errors import DocumentError
 from lexmill.jobs.reading import Extent, extents, format_in, in_stretch
 from lexmill.store import files
-from lexmill.store.raw import RawFile, compression_of
+from lexmill.store.files import DamagedFile
+from lexmill.store.raw import RawFile, compression_of, is_there
 
 # What is small and packed is not measured: text packs about so many times.
 _PACKED_RATIO = 8
@@ -246,7 +246,7 @@ class _Known:
     def __init__(self, path: Path) -> None:
         try:
             self._read(path)
-        except (FileNotFoundError, pa.ArrowInvalid, OSError):
+        except (FileNotFoundError, DamagedFile):
             # First run, or a damaged plan: files are planned anew.
             self._take([], [], [], {})
             self.lines = hashlib.blake2b()
@@ -256,7 +256,7 @@ class _Known:
         special: dict[int, tuple[_Cut, str]] = {}
         at = 0
         self.lines = hashlib.blake2b()
-        with pq.ParquetFile(path) as plan:
+        with files.open_parquet(path) as plan:
             if plan.schema_arrow.names != PLAN.names:
                 raise pa.ArrowInvalid("not a plan of this version")
             for batch in plan.iter_batches(_ROWS, use_threads=False):
@@ -369,7 +369,7 @@ class _Planner:
             )
 
         again = [piece(*one) for one in known]
-        if is_known and all(Path(one.extent(self._lineage).uri).exists() for one in again if one.is_stretch):
+        if is_known and all(is_there(one.extent(self._lineage).uri) for one in again if one.is_stretch):
             yield from again
             return
         rule = raw.rule

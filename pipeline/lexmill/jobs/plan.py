@@ -4,6 +4,7 @@ import hashlib
 import resource
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -125,7 +126,7 @@ def plan(
     try:
         return _plan(config, console, sample_mb, cores, prices, target_hours)
     finally:
-        for scratch in (config.workspace_dir / "tmp").glob("plan-*"):
+        for scratch in _scratch(config).glob("plan-*"):
             files.remove(scratch)
 
 
@@ -158,13 +159,17 @@ def _plan(
     return forecast
 
 
+def _scratch(config: Config) -> Path:
+    return Workspace(config.workspace_dir, config.run).scratch
+
+
 def _in_scratch(config: Config, part_mb: float, workers: int) -> Config:
-    scratch = config.workspace_dir / "tmp" / f"plan-{part_mb}"
+    scratch = _scratch(config) / f"plan-{part_mb}"
     for folder in ("runs", "releases", "index"):
         files.remove(scratch / folder)  # but not the lineage: what was unpacked lies there
     return config.model_copy(
         update={
-            "workspace": scratch,
+            "workspace": str(scratch),
             "run": "plan",
             "ingest": config.ingest.model_copy(update={"part_mb": part_mb}),
             "cluster": _local(config).model_copy(update={"workers": workers}),
@@ -180,7 +185,7 @@ def _local(config: Config) -> Cluster:
 def _planned(config: Config, part_mb: float) -> Parts:
     """All raw files in parts of this size."""
     scratch = _in_scratch(config, part_mb, 1)
-    files.make_private(config.workspace_dir / "tmp")
+    files.make_private(_scratch(config))
     workspace = Workspace(scratch.workspace_dir, scratch.run)
     files.make_private(workspace.root)
     files.make_private(workspace.root / "lineage")
@@ -193,7 +198,7 @@ def _measure(config: Config, part_mb: float, console: Console, parts: Sequence[S
     numbered = {number: [replace(piece, part=number) for piece in pieces] for number, pieces in enumerate(parts)}
     seen = _Seen()
     before = usage()
-    files.make_private(config.workspace_dir / "tmp")
+    files.make_private(_scratch(config))
     files.make_private(scratch.workspace_dir)
     with open_job(scratch, console) as job:
         job.runner.observe = seen

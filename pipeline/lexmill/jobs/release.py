@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lexmill.core.deid.people import Names
@@ -42,7 +41,7 @@ _TEMPLATES = Path(__file__).parent.parent / "templates"
 CARDS = ("DATACARD.md", "DATACARD.zh.md")
 
 # What of the run file shapes no byte of a release, or stands in it in words.
-_NOT_HASHED = {"version", "workspace", "run", "rules", "source", "review", "report", "nightly", "cluster", "path"}
+_NOT_HASHED = {"version", "workspace", "run", "rules", "source", "review", "report", "nightly", "cluster", "storage", "path"}
 
 
 @dataclass(frozen=True)
@@ -195,7 +194,7 @@ def _inputs(job: Job, ingested: Mapping[str, Any]) -> dict[str, Any]:
     files_of: dict[str, set[int]] = {}
     parts_of: dict[str, set[int]] = {}
     for number in range(len(ingested["parts"])):
-        rows = pq.read_table(job.workspace.lineage / part_name(number), columns=["source", "file_number"], use_threads=False)
+        rows = files.read_columns(job.workspace.lineage / part_name(number), columns=["source", "file_number"])
         for row in rows.group_by(["source", "file_number"]).aggregate([]).to_pylist():
             files_of.setdefault(row["source"], set()).add(row["file_number"])
             parts_of.setdefault(row["source"], set()).add(number)
@@ -358,7 +357,7 @@ def _documents(path: Path, sha256: str, eos_id: int) -> Iterator[tuple[int, NDAr
     if file_digest(path) != sha256:
         raise DamagedFile(f"{path.parent.name}/{path.name} is damaged (its sha256 is not the recorded one)")
     cut: dict[tuple[int, int], list[tuple[int, NDArray[np.int32]]]] = {}
-    with pq.ParquetFile(path) as shard:
+    with files.open_parquet(path) as shard:
         for group in shard.iter_batches(batch_size=ROW_GROUP):
             names = ("input_ids", "doc_ids", "repeats", "doc_lens", "head_lens", "doc_starts")
             for ids, *pieces in zip(*(group[name] for name in names), strict=True):

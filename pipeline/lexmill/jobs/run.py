@@ -130,7 +130,7 @@ def open_job(config: Config, console: Console) -> Iterator[Job]:
             files.make_private(folder)
         stack.enter_context(structlog.contextvars.bound_contextvars(run=config.run))
         settings = config.cluster
-        common = write_common(config, rule_set, workspace.scratch) if settings.kind != "local" else None
+        common = write_common(config, rule_set, workspace.shared) if settings.kind != "local" else None
         cluster = _Cluster(config, workspace, stack, common)
         workers = settings.workers if settings.kind == "address" else worker_count(settings)
         terms = Terms(settings.part_seconds, settings.wait_seconds, partial(refusal, common) if common else None)

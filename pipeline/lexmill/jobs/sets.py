@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lexmill.core.batch import Ledger, n_bytes
 from lexmill.core.release.body import SHARD_COUNTS, named, shared
@@ -44,7 +43,7 @@ def documents_in(texts: Sequence[DataFile], doc_ids: frozenset[str]) -> dict[int
     wanted = pa.array(sorted(doc_ids), pa.string())
     found = {}
     for number, text in enumerate(texts):
-        ids = pq.read_table(text.source, columns=["doc_id"], use_threads=False)["doc_id"]
+        ids = files.read_columns(text.source, columns=["doc_id"])["doc_id"]
         mine = ids.filter(pc.is_in(ids, wanted)).to_pylist()
         if mine:
             found[number] = mine
@@ -104,7 +103,7 @@ def _write_ledger(job: Job, left: Sequence[Mapping[str, Any]], reasons: Mapping[
 
 
 def _holds(path: Path, short: Any) -> bool:
-    with pq.ParquetFile(path) as shard:
+    with files.open_parquet(path) as shard:
         return any(
             bool(np.isin(pc.list_flatten(batch["doc_ids"]).to_numpy(), short).any())
             for batch in shard.iter_batches(batch_size=ROW_GROUP, columns=["doc_ids"], use_threads=False)

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import structlog
 from numpy.typing import NDArray
 
@@ -38,6 +37,7 @@ from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
 from lexmill.jobs.resources import TokenizerKey, load_tokenizer, tokenizer_for, tokenizer_key
 from lexmill.schema import DOCUMENT_JUDGED, TOKENS
+from lexmill.store import files
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.stages import UNITS, Counts, Receipt, StageFolder, Target, add_counts, count_ledger, imbalance
 
@@ -248,7 +248,7 @@ def _even_ranges(paths: Sequence[Path], number: int, epochs: Epochs) -> tuple[tu
     """So many consecutive ranges of hashes (both ends included) that hold about as many tokens each."""
     tokens = np.zeros(1 << _BUCKET_BITS, np.int64)
     for path in paths:
-        with pq.ParquetFile(path) as part:
+        with files.open_parquet(path) as part:
             for rows in part.iter_batches(columns=["key", "source", "doc_type", "tokens"]):
                 buckets = (rows["key"].to_numpy() >> np.uint64(64 - _BUCKET_BITS)).astype(np.int64)
                 np.add.at(tokens, buckets, rows["tokens"].to_numpy() * _times(rows, epochs))
@@ -467,7 +467,7 @@ def _read_range(scatter: StageFolder, low: int, high: int, columns: Sequence[str
     manifest = scatter.manifest()
     tables = [_SCATTER.empty_table().select(columns)]
     for entry in manifest["parts"] if manifest and low <= high else []:
-        with pq.ParquetFile(scatter.path / entry["name"]) as part:
+        with files.open_parquet(scatter.path / entry["name"]) as part:
             # Column 0 is the key; Parquet's statistics of unsigned integers are right, and pyarrow always writes them.
             bounds = [part.metadata.row_group(group).column(0).statistics for group in range(part.metadata.num_row_groups)]
             groups = [n for n, bound in enumerate(bounds) if bound is not None and bound.min <= high and bound.max >= low]

@@ -35,6 +35,7 @@ class Common:
 
     path: Path
     digest: str
+    environment: tuple[tuple[str, str], ...] = ()  # where object storage is; no credentials, which every worker has of its own
 
 
 def write_common(config: Config, rule_set: RuleSet, scratch: Path) -> Common:
@@ -50,7 +51,7 @@ def write_common(config: Config, rule_set: RuleSet, scratch: Path) -> Common:
         "raw": {path: _size(path) for path in _raw(config)},
     }
     path = files.make_private(scratch) / "common.json"
-    return Common(path, files.write_json(path, content))
+    return Common(path, files.write_json(path, content), tuple(config.storage.environment.items()))
 
 
 def _python() -> str:
@@ -89,11 +90,16 @@ def _size(path: str) -> int:
 @lru_cache(maxsize=2)
 def differences(common: Common) -> tuple[str, ...]:
     """What differs in this process from what the driver wrote, a sentence each; looked up once a process."""
+    os.environ.update(common.environment)
+    seen = ""
     try:
         expected = files.read_json(common.path)
         seen = file_digest(common.path) if expected is not None else ""
-    except (OSError, DamagedFile):
-        seen = ""
+    except Exception as error:
+        if stop := files.stopping(error):
+            return (f"cannot read the workspace: {stop}",)
+        if not isinstance(error, OSError | DamagedFile | ImportError):
+            raise
     if seen != common.digest:
         return (f"does not see the workspace at {common.path.parent.parent}; mount the same file system there",)
     return tuple(_differences(expected))
@@ -146,7 +152,7 @@ def look(common: Common, name: str) -> tuple[str, ...]:
     if not found:
         try:
             files.write_bytes(common.path.with_name(name), b"")
-        except (LexmillError, OSError) as error:
+        except (LexmillError, OSError, ImportError) as error:
             return (f"may not write the workspace ({error})",)
     return found
 

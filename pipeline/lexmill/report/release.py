@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lexmill.core.release.body import mixed
 from lexmill.core.tokens.ids import low63
 from lexmill.core.tokens.tokenizer import Tokenizer
 from lexmill.errors import InputError
+from lexmill.store import files
 from lexmill.store.fingerprint import file_digest
 from lexmill.store.releases import Releases
 
@@ -70,7 +70,7 @@ def _checked(release: Path, entry: Mapping[str, Any]) -> Path:
 
 
 def _row(path: Path, number: int) -> dict[str, Any]:
-    with pq.ParquetFile(path) as shard:
+    with files.open_parquet(path) as shard:
         for batch in shard.iter_batches(batch_size=_BATCH):
             if number < batch.num_rows:
                 return dict(batch.slice(number, 1).to_pylist()[0])
@@ -95,7 +95,7 @@ def _documents(release: Path, manifest: Mapping[str, Any], short_ids: set[int]) 
     """doc_id and title by short id."""
     found = {}
     for entry in manifest["text"]:
-        for doc_id, title in _titles(pq.read_table(_checked(release, entry), columns=["doc_id", "title"])):
+        for doc_id, title in _titles(files.read_columns(_checked(release, entry), columns=["doc_id", "title"])):
             if low63(doc_id) in short_ids:
                 found[low63(doc_id)] = (doc_id, title)
     return found

@@ -40,7 +40,8 @@ def _finished(name: str, folder: StageFolder) -> tuple[str, ...]:
         return (name, "manifest damaged: run again", "", "", "", "")
     if manifest is None:
         return (name, "none", "", "", "", "")
-    gone = sum(not folder.part(number).exists() for number in range(len(manifest["parts"])))
+    present = files.listing(folder.path)
+    gone = sum(entry["name"] not in present for entry in manifest["parts"])
     state = f"{gone} parts deleted" if gone else "finished"
     counts = manifest["counts"]
     numbers = [totals(counts, kind)["docs"] for kind in ("out", "drop", "quarantine")]

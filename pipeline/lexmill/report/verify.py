@@ -98,7 +98,7 @@ def _of_files(folder: Path, listed: Mapping[str, str], gone: Set[str]) -> list[s
         sums = {name: sha256 for name, sha256 in read_sums(folder).items() if name not in gone}
     except DamagedFile as error:
         return [str(error)]
-    present = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    present = set(files.listing(folder))
     faults = [f"{name}: is in no list" for name in sorted(present - sums.keys() - gone - {SUMS, WITHDRAWN})]
     faults += [f"{name}: is not in {SUMS}" for name in sorted(listed.keys() - sums.keys())]
     faults += [

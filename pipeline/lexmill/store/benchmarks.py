@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lexmill.config import BenchmarkFields
 from lexmill.core.contamination.index import INDEX, Benchmark, Index, build, units_of
@@ -108,12 +107,12 @@ def write_index(path: Path, benchmarks: Sequence[Benchmark], units: pa.Table, mo
 
 def _read_index(path: Path) -> tuple[list[Benchmark], pa.Table]:
     try:
-        table = pq.read_table(path)
+        table = files.read_columns(path)
         footer = json.loads((table.schema.metadata or {})[b"lexmill"])
         if footer["format"] != _FORMAT or not table.schema.equals(INDEX):
             raise ValueError
         return [Benchmark(**benchmark) for benchmark in footer["benchmarks"]], table
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
+    except (DamagedFile, OSError, KeyError, TypeError, ValueError):
         raise ConfigError(
             f"decontaminate.benchmarks: {path}: is no index of this version; make one with `lexmill benchmark-index`"
         ) from None

@@ -1,4 +1,8 @@
-"""Atomic files: written beside their target, synced, renamed; read back only if their digest is right."""
+"""Atomic files: written beside their target, synced, renamed; read back only if their digest is right.
+
+In object storage (``config.at`` gives such paths) a file is put: it is there whole when that is done. There are no folders,
+no modes and nothing to sync; what is renamed elsewhere is copied by the store, then deleted.
+"""
 
 import errno
 import hashlib
@@ -8,7 +12,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any, TypeVar
 
 import orjson
@@ -36,10 +40,52 @@ class DamagedFile(LexmillError):
     exit_code = EXIT_INPUT
 
 
-def stopping(error: OSError) -> StoppedError | None:
-    """The StoppedError for an operating-system error that only a person can mend, else None."""
-    reason = _STOPPING.get(error.errno or 0)
-    return StoppedError(reason) if reason else None
+# By the code that the store answers with (the status where an answer has no body); the rest is told by the kind of its error.
+_SLOW = "it asks for fewer requests; run the same command again later, or with fewer workers"
+_REFUSALS = {
+    "NoSuchBucket": "there is no such bucket; make it, or mend the URL",
+    "SlowDown": _SLOW,
+    "503": _SLOW,
+}
+_NOTHING_WRONG = frozenset({"NoSuchKey", "404", "PreconditionFailed", "412"})
+
+
+def stopping(error: BaseException) -> StoppedError | None:
+    """The StoppedError for an error of the operating system or of object storage that only a person can mend, else None."""
+    answer = getattr(error.__cause__, "response", None)
+    if isinstance(answer, dict):
+        code = str(answer.get("Error", {}).get("Code"))
+        if code in _NOTHING_WRONG:
+            return None
+        refused = "it refuses access; look at the credentials in the environment or ~/.aws, and at the bucket's policy"
+        failed = "it fails; run the same command again later"
+        reason = _REFUSALS.get(code, refused if isinstance(error, PermissionError) else failed)
+        return StoppedError(f"object storage answers {code}: {reason}")
+    if type(error).__module__.partition(".")[0] in ("botocore", "aiobotocore", "aiohttp"):
+        # Its message may quote a request.
+        return StoppedError(
+            f"object storage cannot be reached ({type(error).__name__}): look at the network, [storage] endpoint_url and the "
+            "credentials in the environment or ~/.aws, and run the same command again"
+        )
+    said = _STOPPING.get(error.errno or 0) if isinstance(error, OSError) else None
+    return StoppedError(said) if said else None
+
+
+def store_of(path: Path) -> Any:
+    """The fsspec file system of a path in object storage; None for a path of this machine."""
+    return getattr(path, "fs", None)
+
+
+def _key(path: Path) -> str:
+    """A path in object storage as its file system names it: bucket and key."""
+    return str(getattr(path, "path", path))
+
+
+_PUT_CHUNK = 32 << 20  # up to twice as much goes in one request, more in parts of so much
+_GET_WHOLE = 64 << 20  # so much of a table is read in one request, a larger one in blocks
+_GET_SMALL = 1 << 20  # the same, where only some of it is needed: a request takes as long as so many bytes do
+_GET_BLOCK = 8 << 20
+_KEYS_AT_ONCE = 1000  # S3 deletes so many in one request
 
 
 def _sync_folder(folder: Path) -> None:
@@ -97,6 +143,10 @@ def atomic(path: Path, mode: int = 0o600) -> Iterator[_Hashing]:
 
     Raises StoppedError where the disk is full or may not be written.
     """
+    if store_of(path):
+        with _put(path) as hashing:
+            yield hashing
+        return
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,6 +169,20 @@ def atomic(path: Path, mode: int = 0o600) -> Iterator[_Hashing]:
                 temporary.unlink()
 
 
+@contextmanager
+def _put(path: Path) -> Iterator[_Hashing]:
+    """The same in object storage: kept here until it is whole, because an upload under way would be ended by a close."""
+    try:
+        with tempfile.NamedTemporaryFile(prefix="put-") as kept:
+            hashing = _Hashing(kept.file)
+            yield hashing
+            kept.flush()
+            # It ends the upload itself where that fails.
+            store_of(path).put_file(kept.name, _key(path), chunksize=_PUT_CHUNK, max_concurrency=2)
+    except Exception as error:
+        raise stopping(error) or error from None
+
+
 def write_bytes(path: Path, data: bytes, mode: int = 0o600) -> str:
     """Write a small file; returns its sha256."""
     with atomic(path, mode) as out:
@@ -138,12 +202,24 @@ def write_json(path: Path, value: Any, mode: int = 0o600) -> str:
 
 def read_json(path: Path) -> Any:
     """The JSON value of a file, or None where there is no such file; raises DamagedFile where it is cut or garbled."""
+    data = _read(path)
     try:
-        return orjson.loads(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        return None if data is None else orjson.loads(data)
     except orjson.JSONDecodeError:
         raise DamagedFile(f"{path.name} is damaged (not JSON)") from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """All bytes of a file; of an object in one request, so that they are of one version of it."""
+    store = store_of(path)
+    return path.read_bytes() if store is None else bytes(store.cat_file(_key(path)))
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return read_bytes(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def read_shaped(path: Path, shape: TypeAdapter[Shape]) -> Shape | None:
@@ -151,11 +227,13 @@ def read_shaped(path: Path, shape: TypeAdapter[Shape]) -> Shape | None:
 
     The message names the first field that is wrong, and no value.
     """
-    value = read_json(path)
-    if value is None and not path.exists():
+    data = _read(path)
+    if data is None:
         return None
     try:
-        return shape.validate_python(value)
+        return shape.validate_python(orjson.loads(data))
+    except orjson.JSONDecodeError:
+        raise DamagedFile(f"{path.name} is damaged (not JSON)") from None
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"])) or "the whole"
         raise DamagedFile(f"{path.parent.name}/{path.name} is damaged, or of another version of lexmill (at {place})") from None
@@ -168,21 +246,43 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError) as error:
+        if store_of(path) and (stop := stopping(error)):
+            raise stop from None
         raise DamagedFile(f"{path.parent.name}/{path.name} is damaged (it cannot be read as a table)") from None
 
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file; raises DamagedFile where it, or what is read of it while it is open, is damaged."""
-    with reading(path), pq.ParquetFile(path) as file:
+    with reading(path), pq.ParquetFile(_source(path)) as file:
         yield file
 
 
-def read_columns(path: Path, columns: Sequence[str] | None = None, schema: pa.Schema | None = None) -> pa.Table:
-    """A Parquet file, or some columns of it, whose digest nobody knows; raises DamagedFile."""
+def parquet_file(path: Path) -> pq.ParquetFile:
+    """A Parquet file of which some row groups or columns will be read; of an object, no more than these are fetched."""
+    return pq.ParquetFile(_source(path, _GET_SMALL), pre_buffer=store_of(path) is not None)
+
+
+def _source(path: Path, whole: int = _GET_WHOLE) -> Any:
+    """What Arrow reads a file from: its path, or the bytes of an object where it has less than ``whole``."""
+    store = store_of(path)
+    if store is None:
+        return path
+    data = store.cat_file(_key(path), start=0, end=whole)
+    if len(data) < whole:
+        return pa.BufferReader(data)
+    cache = {"cache_type": "readahead", "block_size": _GET_BLOCK} if whole == _GET_WHOLE else {"cache_type": "none"}
+    return store.open(_key(path), "rb", **cache)
+
+
+def read_columns(
+    path: Path, columns: Sequence[str] | None = None, schema: pa.Schema | None = None, filters: Any = None
+) -> pa.Table:
+    """A Parquet file, or some columns (and rows) of it, whose digest nobody knows; raises DamagedFile."""
     with reading(path):
-        return pq.read_table(path, columns=None if columns is None else list(columns), schema=schema, use_threads=False)
+        chosen = None if columns is None else list(columns)
+        return pq.read_table(_source(path), columns=chosen, schema=schema, filters=filters, use_threads=False)
 
 
 @contextmanager
@@ -218,7 +318,7 @@ def write_table(path: Path, table: pa.Table, row_group_size: int = 4096) -> tupl
 
 def read_table(path: Path, sha256: str, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a Parquet file, or some columns of it, whose digest and schema must be those given; raises DamagedFile otherwise."""
-    data = path.read_bytes()
+    data = read_bytes(path)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise DamagedFile(f"{path.parent.name}/{path.name} is damaged (its sha256 is not the recorded one)")
     with pq.ParquetFile(pa.BufferReader(data)) as file:
@@ -230,8 +330,15 @@ def read_table(path: Path, sha256: str, schema: pa.Schema, columns: Sequence[str
 def copy(source: Path, target: Path) -> None:
     """Give ``target`` the bytes of ``source``: a hard link where the file system has them, else an atomic copy.
 
-    Files of the workspace are never changed in place, so a link is as good as a copy.
+    Files of the workspace are never changed in place, so a link is as good as a copy. In object storage, the store copies.
     """
+    store = store_of(target)
+    if store is not None and store is store_of(source):
+        store.copy(_key(source), _key(target))
+        return
+    if store is not None or store_of(source):
+        _copy_bytes(source, target)
+        return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
@@ -240,13 +347,20 @@ def copy(source: Path, target: Path) -> None:
     except OSError as error:
         if stop := (stopping(error) if error.errno not in (errno.EPERM, errno.EACCES) else None):
             raise stop from None
-        with source.open("rb") as raw, atomic(target) as out:
-            shutil.copyfileobj(raw, out, 1 << 20)
+        _copy_bytes(source, target)
+
+
+def _copy_bytes(source: Path, target: Path) -> None:
+    with source.open("rb") as raw, atomic(target) as out:
+        shutil.copyfileobj(raw, out, 1 << 20)
 
 
 def listing(folder: Path) -> dict[str, int]:
     """Bytes of every file below ``folder`` by its path there (with ``/``); of nothing where there is no such folder."""
     found: dict[str, int] = {}
+    if store := store_of(folder):
+        below = f"{_key(folder)}/"
+        return {key[len(below) :]: about["size"] for key, about in store.find(below, detail=True).items()}
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):
             about = path.lstat()
@@ -257,9 +371,24 @@ def listing(folder: Path) -> dict[str, int]:
 
 def read_all(folder: Path, names: Iterable[str]) -> Iterator[bytes]:
     """The bytes of small files by their names in ``folder``, in no order; one that is gone meanwhile is left out."""
+    if store := store_of(folder):
+        for some in _batches(sorted(names)):
+            # ``cat`` would look whether each is there first, ``cat_ranges`` asks for it at once.
+            keys = [_key(folder / name) for name in some]
+            for data in store.cat_ranges(keys, 0, _GET_WHOLE, on_error="return"):
+                if isinstance(data, bytes):
+                    yield data
+                elif not isinstance(data, FileNotFoundError):
+                    raise data
+        return
     for name in names:
         with suppress(FileNotFoundError):
             yield (folder / name).read_bytes()
+
+
+def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    for first in range(0, len(names), _KEYS_AT_ONCE):
+        yield names[first : first + _KEYS_AT_ONCE]
 
 
 def move(names: Iterable[str], source: Path, target: Path) -> None:
@@ -268,6 +397,12 @@ def move(names: Iterable[str], source: Path, target: Path) -> None:
     File by file: not every store renames folders, and none of those that do not tells half of them from all.
     """
     folders = set()
+    if store := store_of(target):
+        for some in _batches(list(names)):
+            old = [_key(source / name) for name in some]
+            store.copy(old, [_key(target / name) for name in some])
+            store.rm(old)
+        return
     try:
         for name in names:
             to = target / name
@@ -281,14 +416,67 @@ def move(names: Iterable[str], source: Path, target: Path) -> None:
         _sync_folder(folder)
 
 
+def remove_all(folder: Path, names: Iterable[str]) -> None:
+    """Remove files by their names in ``folder``; it is no error if one is not there."""
+    if store := store_of(folder):
+        for some in _batches(list(names)):
+            store.rm([_key(folder / name) for name in some])
+        return
+    for name in names:
+        remove(folder / name)
+
+
+def protect(path: Path, mode: int) -> None:
+    """Give a file its mode, where files have one."""
+    if not store_of(path):
+        path.chmod(mode)
+
+
+def put_new(path: Path, data: bytes) -> str | None:
+    """Make an object if there is none of its name; returns its version, None where there is one."""
+    try:
+        return str(store_of(path).pipe_file(_key(path), data, mode="create")["ETag"])
+    except FileExistsError:
+        return None
+
+
+def version_of(path: Path) -> str:
+    """The version of an object; raises FileNotFoundError."""
+    return str(store_of(path).info(_key(path))["ETag"])
+
+
+def put_over(path: Path, data: bytes, version: str) -> str | None:
+    """Replace this version of an object; returns the new one, None where it is another's by now, or gone."""
+    bucket, _, key = _key(path).partition("/")
+    try:
+        return str(store_of(path).call_s3("put_object", Bucket=bucket, Key=key, Body=data, IfMatch=version)["ETag"])
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        answer = getattr(error.__cause__, "response", {})
+        if answer.get("Error", {}).get("Code") in ("PreconditionFailed", "412", "ConditionalRequestConflict", "409"):
+            return None
+        raise
+
+
 def sweep(folder: Path) -> None:
     """Remove half-written files that killed processes left in ``folder`` and below it; call it when nobody writes there."""
+    if store := store_of(folder):
+        # Nothing half is seen there, but what was sent of it is kept, and paid for, until its upload is ended.
+        bucket, _, prefix = f"{_key(folder)}/".partition("/")
+        for upload in store.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=prefix).get("Uploads", ()):
+            store.call_s3("abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+        return
     for path in folder.rglob(".*.tmp"):
         remove(path)
 
 
 def remove(path: Path) -> None:
     """Remove a file or a folder with all that is in it; it is no error if there is none."""
+    if store := store_of(path):
+        remove_all(path, listing(path))
+        store.rm_file(_key(path))
+        return
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -302,6 +490,11 @@ def sizes(root: Path) -> dict[str, int]:
     """Bytes of the files below ``root`` by folder, relative to it; a file that has several names counts once, at the first."""
     seen: set[tuple[int, int]] = set()
     found: dict[str, int] = {}
+    if store_of(root):
+        for name, size in listing(root).items():
+            folder = str(PurePosixPath(name).parent)
+            found[folder] = found.get(folder, 0) + size
+        return found
     for path in sorted(root.rglob("*")):
         with suppress(FileNotFoundError):
             about = path.lstat()
@@ -318,6 +511,8 @@ PUBLIC = 0o644
 
 def make_folder(folder: Path, mode: int) -> Path:
     """Make ``folder``; one that is there keeps its mode unless ``mode`` is PRIVATE. Raises ConfigError where none can be."""
+    if store_of(folder):
+        return folder
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=mode)
         if mode == PRIVATE and folder.stat().st_mode & 0o077:

@@ -146,7 +146,7 @@ def _row_groups(file: pq.ParquetFile) -> Iterable[tuple[int, int, int]]:
 
 
 def _probe(path: Path, hashes: Array, limit: int) -> Iterable[Entries]:
-    file = pq.ParquetFile(path)
+    file = files.parquet_file(path)
     for number, least, most in _row_groups(file):
         low, high = np.searchsorted(hashes, np.array([least, most], np.uint64), "left")
         own = hashes[low : high + 1]
@@ -165,7 +165,7 @@ def _probe(path: Path, hashes: Array, limit: int) -> Iterable[Entries]:
 
 
 def _rows(path: Path, ordinals: Array, columns: Sequence[str]) -> pa.Table:
-    file = pq.ParquetFile(path)
+    file = files.parquet_file(path)
     at = np.flatnonzero(np.isin(file.read(columns=["ordinal"], use_threads=False)["ordinal"].to_numpy(), ordinals))
     tables, first = [INDEXED.empty_table().select(columns)], 0
     for number in range(file.num_row_groups):
@@ -433,7 +433,7 @@ def write_entries(path: Path, entries: Iterable[Entries]) -> str:
 
 def write_merged(sources: Sequence[Path], target: Path, without: Array | None = None) -> None:
     """Merge sorted files of ENTRY into one, range by range of hashes, and leave the entries of some ordinals out."""
-    opened = [pq.ParquetFile(path) for path in sources]
+    opened = [files.parquet_file(path) for path in sources]
     rows = sum(file.metadata.num_rows for file in opened)
     ranges = max(1, -(-rows // _MERGED_AT_ONCE))
 

@@ -4,6 +4,9 @@ It needs an exclusive create, no hard links and no ``flock``. An owner on this m
 of one elsewhere (another machine, another container) only the heartbeat tells: it is dead when its lock has not changed for
 ``_DEAD_S`` under this process's eyes, so that no clocks are compared. Should a breaker be wrong (an owner that slept longer than
 that), the old owner learns it from ``Held.check`` before it swaps in a stage or publishes.
+
+In object storage the lock is made, beaten and taken over by conditional puts: a version of it is only ever replaced by one who
+saw that version (AWS, MinIO and moto have them). It is given up by a delete after a look.
 """
 
 import os
@@ -21,6 +24,7 @@ import orjson
 import psutil
 
 from lexmill.errors import LockError, StoppedError
+from lexmill.store import files
 from lexmill.store.files import DamagedFile, make_folder, read_json, stopping
 
 _LOCK = "lock.json"
@@ -122,7 +126,7 @@ class Held:
 
     path: Path
     identity: dict[str, Any]
-    handle: int
+    file: "_File | _Object"
     _end: threading.Event = field(default_factory=threading.Event)
 
     def is_mine(self) -> bool:
@@ -142,15 +146,13 @@ class Held:
 
     def write(self) -> None:
         """One heartbeat: in place through the handle, so that it never touches a lock that another made under the same name."""
-        data = orjson.dumps(self.identity)
-        os.pwrite(self.handle, data.ljust(_SIZE), 0)
-        os.fsync(self.handle)
+        self.file.write(orjson.dumps(self.identity).ljust(_SIZE))
 
     def beat(self) -> None:
-        """Write heartbeats until the lock is given up; a full disk must not end them."""
+        """Write heartbeats until the lock is given up; a full disk, or a store that is down for a while, must not end them."""
         while not self._end.wait(_BEAT_S):
             self.identity["beat"] += 1
-            with suppress(OSError):
+            with suppress(Exception):
                 self.write()
 
     def release(self, beating: threading.Thread) -> None:
@@ -160,7 +162,62 @@ class Held:
             beating.join()  # else its last write could go to another file that got the same number
         if self.is_mine():
             self.path.unlink(missing_ok=True)
-        os.close(self.handle)
+        self.file.close()
+
+
+class _File:
+    """A lock of a file system: its heartbeats go through a handle, so that they never touch a lock that another made since."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def write(self, data: bytes) -> None:
+        os.pwrite(self._handle, data, 0)
+        os.fsync(self._handle)
+
+    def close(self) -> None:
+        os.close(self._handle)
+
+
+class _Object:
+    """A lock of object storage, by its version."""
+
+    def __init__(self, path: Path, version: str) -> None:
+        self._path = path
+        self._version: str | None = version
+
+    def write(self, data: bytes) -> None:
+        if self._version is not None:
+            self._version = files.put_over(self._path, data, self._version)
+
+    def close(self) -> None:
+        self._version = None
+
+
+def _taken_over(path: Path, seen: dict[str, Any] | None, data: bytes) -> "_Object | None":
+    """A stale lock of object storage, now this process's: ``data`` in the place of the very version that was ``seen``."""
+    try:
+        version = files.version_of(path)
+    except FileNotFoundError:
+        return None
+    new = files.put_over(path, data, version) if _found(path) == seen else None
+    return _Object(path, new) if new else None
+
+
+def _created(path: Path, data: bytes) -> "_File | _Object | None":
+    """The lock, new; None where there is one."""
+    if files.store_of(path):
+        try:
+            version = files.put_new(path, data)
+        except Exception as error:
+            raise stopping(error) or error from None
+        return _Object(path, version) if version else None
+    try:
+        return _File(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return None
+    except OSError as error:
+        raise stopping(error) or error from None
 
 
 def _refusal(live: dict[str, Any]) -> LockError:
@@ -175,19 +232,21 @@ def held(workspace: Path) -> Iterator[Held]:
     """Hold the workspace's lock; raises LockError while another live run holds it."""
     make_folder(workspace, 0o755)  # others may read releases/; everything else in it is private
     path = workspace / _LOCK
+    me = _me()
     for _ in range(_TRIES):
-        try:
-            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        except FileExistsError:
+        data = orjson.dumps(me).ljust(_SIZE)
+        made = _created(path, data)
+        if made is None:
             live = _found(path)
             if live is not None and (not live or (_runs(live) if _is_here(live) else _beats(path, live))):
-                raise _refusal(live) from None
-            _break(path, live)
-            continue
-        except OSError as error:
-            raise stopping(error) or error from None
-        mine = Held(path, _me(), handle)
-        break
+                raise _refusal(live)
+            if files.store_of(path):
+                made = _taken_over(path, live, data)
+            else:
+                _break(path, live)
+        if made is not None:
+            mine = Held(path, me, made)
+            break
     else:
         raise LockError("workspace lock changes hands too fast; run the same command again")
     beating = threading.Thread(target=mine.beat, daemon=True)

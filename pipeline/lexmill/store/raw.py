@@ -232,6 +232,14 @@ def _unpacking(raw: IO[bytes], compression: str, allowance: Allowance) -> IO[byt
     return io.BufferedReader(_Bounded(stream, allowance), _CHUNK) if compression else raw
 
 
+def is_there(uri: str) -> bool:
+    """Whether there is a file of this path or URL."""
+    if not _is_url(uri):
+        return Path(uri).exists()
+    system, path = fsspec.core.url_to_fs(uri, use_listings_cache=False)
+    return bool(system.exists(path))
+
+
 def open_raw(uri: str) -> IO[bytes]:
     """A raw file's own bytes, by path or URL; can be sought in."""
     # Asking fsspec for a local file takes longer than reading one of ten thousand small ones.

@@ -149,12 +149,11 @@ class Releases:
     def is_whole(self, folder: Path, body: Mapping[str, Any]) -> bool:
         """Whether the release stands there with this manifest and all its files in full length."""
         try:
-            if files.read_json(folder / MANIFEST) != body or not (folder / SUMS).exists():
+            present = files.listing(folder)
+            if files.read_json(folder / MANIFEST) != body or not present.keys() >= {SUMS, *read_sums(folder)}:
                 return False
-            if not all((folder / name).is_file() for name in read_sums(folder)):
-                return False
-            return all((folder / entry["path"]).stat().st_size == entry["bytes"] for entry in [*body["shards"], *body["text"]])
-        except (DamagedFile, OSError):
+            return all(present[entry["path"]] == entry["bytes"] for entry in [*body["shards"], *body["text"]])
+        except (DamagedFile, KeyError):
             return False
 
     def publish(
@@ -177,7 +176,7 @@ class Releases:
             files.copy(one.source, target)
             if file_digest(target) != one.entry["sha256"]:
                 raise DamagedFile(f"{one.source.parent.name}/{one.source.name} is damaged (its sha256 is not the recorded one)")
-            target.chmod(IMMUTABLE)
+            files.protect(target, IMMUTABLE)
             sums[str(one.entry["path"])] = str(one.entry["sha256"])
         for name, content in pages.items():
             sums[name] = files.write_bytes(folder / name, content, IMMUTABLE)
@@ -206,7 +205,7 @@ def read_sums(folder: Path) -> dict[str, str]:
     """sha256 by file name, as ``SHA256SUMS`` has them; raises DamagedFile for a line that is none."""
     found = {}
     try:
-        text = (folder / SUMS).read_text(encoding="utf-8")
+        text = files.read_bytes(folder / SUMS).decode()
     except (OSError, UnicodeDecodeError):
         raise DamagedFile(f"{SUMS} is missing or damaged") from None
     for line in text.splitlines():

@@ -422,22 +422,18 @@ def swap(folder: StageFolder) -> None:
     The stage does not exist while files move. What the new manifest lists and ``.next`` does not have is in the stage already.
     """
     building, standing = folder.next.path, folder.path
-    manifest = (building / _MANIFEST_NAME).read_bytes()
+    manifest = files.read_bytes(building / _MANIFEST_NAME)
     entries = (folder.next.manifest() or {"parts": []})["parts"]
     wanted = {name for entry in entries for name in part_names(entry["name"], entry["ledger_sha256"] is not None)}
-    files.remove(standing / _MANIFEST_NAME)
+    files.remove_all(standing, [_MANIFEST_NAME])
     made = [name for name in files.listing(building) if name in wanted]
     receipts = {name for name in made if name.startswith(_RECEIPTS)}
     # A receipt goes before its part does, and comes after it: it never vouches for another part than its own.
-    for name in files.listing(standing):
-        if name not in wanted or name in receipts:
-            files.remove(standing / name)
+    files.remove_all(standing, [name for name in files.listing(standing) if name not in wanted or name in receipts])
     files.move([name for name in made if name not in receipts], building, standing)
     files.move(sorted(receipts), building, standing)
     files.write_bytes(standing / _MANIFEST_NAME, manifest)
-    for name in files.listing(building):
-        if name != _MANIFEST_NAME:
-            files.remove(building / name)
+    files.remove_all(building, [name for name in files.listing(building) if name != _MANIFEST_NAME])
     files.remove(building)
 
 

@@ -66,7 +66,7 @@ def verify(root: Path) -> tuple[list[dict[str, Any]], list[str]]:
     faults: list[str] = []
     for path in sorted((root / "audit" / "views").glob("*.jsonl")):
         previous = _FIRST
-        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        for number, line in enumerate(files.read_bytes(path).splitlines(), start=1):
             where = f"audit/views/{path.name}: line {number}"
             try:
                 entry = orjson.loads(line)

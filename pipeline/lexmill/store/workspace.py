@@ -1,8 +1,12 @@
 """Where things are in a workspace."""
 
+import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from lexmill.store import files
+from lexmill.store.fingerprint import digest
 from lexmill.store.stages import StageFolder
 
 # A document's way; what follows them publishes.
@@ -46,5 +50,13 @@ class Workspace:
 
     @property
     def scratch(self) -> Path:
-        """Scratch files of workers."""
+        """Scratch files of workers, which are always on this machine."""
+        if not files.store_of(self.root):
+            return self.root / "tmp"
+        # Of one user, and of one workspace: two may run at a time.
+        return Path(tempfile.gettempdir()) / f"lexmill-{os.getuid()}-{digest(str(self.root))[:16]}"
+
+    @property
+    def shared(self) -> Path:
+        """What the driver and workers elsewhere tell each other."""
         return self.root / "tmp"

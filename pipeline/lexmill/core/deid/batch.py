@@ -22,6 +22,7 @@ STAGE = "deidentify"
 RULE = "deid.mask"
 # What those are called who speak for a party in court.
 _IN_COURT = ("代理人", "辩护人")
+_BORDER = "\n\x1e\n"
 # Fields of the metadata that may name a person or hold a serial.
 _META_FIELDS = ("case_number", "court", "cause")
 
@@ -91,7 +92,9 @@ def mask_document(row: Mapping[str, Any], detector: Detector) -> tuple[dict[str,
     }
     if residual.has_name(sorted(names), [part.text for part in masked], detector.is_read_as_name):
         raise DocumentError("residual.name")
-    if any(item.kind in detector.policy.mask for part in masked for item in residual.find_valid_identifiers(part.text)):
+    # All fields in one search: no number goes on across the border between two.
+    together = _BORDER.join(part.text for part in masked)
+    if any(item.kind in detector.policy.mask for item in residual.find_valid_identifiers(together)):
         raise DocumentError("residual.identifier")
     text, title, *rest = masked
     document = {name: row[name] for name in ("doc_id", "source", "doc_type", "family_id", "family_size")}

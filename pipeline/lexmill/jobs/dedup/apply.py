@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lexmill.core.batch import Batch
 from lexmill.core.dedup.lines import treat_lines
@@ -16,6 +15,7 @@ from lexmill.jobs.dedup.lines import Lines
 from lexmill.jobs.dedup.steps import between
 from lexmill.jobs.isolate import Refused, quarantined
 from lexmill.schema import DOCUMENT_RAW, LEDGER
+from lexmill.store import files
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
 
 
@@ -64,7 +64,7 @@ def apply_part(
         table = _name_families(table, found, first)
     kept = table.filter(pa.array(stays))
     if lines is not None:
-        frequent = pq.read_table(lines.path, use_threads=False)["hash"].to_numpy()
+        frequent = files.read_columns(lines.path)["hash"].to_numpy()
         kept, edits = treat_lines(kept, lines.rules, frequent, lines.mode)
         ledger = pa.concat_tables([ledger, edits])
     return target.write(Batch(kept, ledger, {}), given)

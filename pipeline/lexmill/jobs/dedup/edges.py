@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lexmill.core.dedup.cluster import Components, count_hot, shared_buckets, sorted_edges, star_edges
 from lexmill.core.dedup.identity import NO_KEY
@@ -14,6 +13,7 @@ from lexmill.core.dedup.sorting import distinct
 from lexmill.jobs.dedup.bands import ID_BAND, count_ranges, range_bounds
 from lexmill.jobs.dedup.identifiers import read_repeated
 from lexmill.jobs.dedup.steps import Run
+from lexmill.store import files
 from lexmill.store.index import Entries, View
 from lexmill.store.stages import Receipt, StageFolder, Target
 
@@ -49,7 +49,7 @@ def find_edges(
     repeated = read_repeated(ids)["ordinal"].to_numpy()
     parts = []
     for path in bands.parts():
-        table = pq.ParquetFile(path).read_row_group(band, use_threads=False)
+        table = files.parquet_file(path).read_row_group(band, use_threads=False)
         columns = [table[name].to_numpy() for name in ("hash", "key", "row")]
         if ranges > 1:
             start = int(np.searchsorted(columns[0], np.uint64(low)))
@@ -112,13 +112,13 @@ def _firsts(groups: Any, number: int) -> Any:
 
 def join_edges(target: Target, edges: StageFolder) -> Receipt:
     """Components of two or more documents over the edges of all bands: of possible copies, and of kin."""
-    files = [pq.ParquetFile(path) for path in edges.parts()]
-    groups = [file.metadata.row_group(number) for file in files for number in range(file.metadata.num_row_groups)]
+    bands = [files.parquet_file(path) for path in edges.parts()]
+    groups = [file.metadata.row_group(number) for file in bands for number in range(file.metadata.num_row_groups)]
     groups = [group for group in groups if group.num_rows]
     first = min((group.column(0).statistics.min for group in groups), default=0)
     size = max((group.column(1).statistics.max + 1 for group in groups), default=first) - first
     kin, copies = Components(first, size), Components(first, size)
-    for file in files:
+    for file in bands:
         table = file.read(use_threads=False)
         low, high, near = table["low"].to_numpy(), table["high"].to_numpy(), table["apart"].to_numpy() == 0
         kin.add(low, high, np.ones_like(near))

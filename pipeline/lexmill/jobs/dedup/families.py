@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lexmill.core.dedup.family import families, ranks
 from lexmill.core.dedup.signature import SHINGLE, band_hashes, unpack
@@ -14,6 +13,7 @@ from lexmill.jobs.dedup.bands import SALTS
 from lexmill.jobs.dedup.identifiers import read_repeated
 from lexmill.jobs.dedup.steps import Run, between
 from lexmill.schema import SIGNATURE
+from lexmill.store import files
 from lexmill.store.index import INDEXED, View
 from lexmill.store.stages import Receipt, StageFolder, Target
 
@@ -108,13 +108,10 @@ def find_families(
     """The families of one bucket of kin, without those that leave as copies."""
     filters = [("bucket", "==", bucket)]
     paths = [path for folder in kin for path in folder.parts()]
-    table = pa.concat_tables([pq.read_table(path, filters=filters, use_threads=False) for path in paths])
+    table = pa.concat_tables([files.read_columns(path, filters=filters) for path in paths])
     gone = [read_repeated(ids)["ordinal"].to_numpy()]
     left = [("gone", "==", True)]
-    gone += [
-        pq.read_table(path, columns=["ordinal"], filters=left, use_threads=False)["ordinal"].to_numpy()
-        for path in verdicts.parts()
-    ]
+    gone += [files.read_columns(path, columns=["ordinal"], filters=left)["ordinal"].to_numpy() for path in verdicts.parts()]
     stays = ~np.isin(table["ordinal"].to_numpy(), np.concatenate(gone)) & (table["n_chars"].to_numpy() >= SHINGLE)
     table = _with_leaders(table.filter(pa.array(stays)).sort_by("ordinal"), view)
     ordinals, types = table["ordinal"].to_numpy(), table["doc_type"].to_pylist()
@@ -157,7 +154,7 @@ def _count_past(view: View, leaders: Any) -> dict[int, int]:
     if leaders.size:
         wanted = pa.array(leaders + view.limit)
         for name, *_ in view.parts:
-            column = pq.read_table(view.root / "documents" / name, columns=["family"], use_threads=False)["family"]
+            column = files.read_columns(view.root / "documents" / name, columns=["family"])["family"]
             for row in column.filter(pc.is_in(column, wanted)).value_counts().to_pylist():
                 at = row["values"] - view.limit
                 counts[at] = counts.get(at, 0) + row["counts"]
@@ -167,4 +164,4 @@ def _count_past(view: View, leaders: Any) -> dict[int, int]:
 def read_families(found: StageFolder, low: int, high: int = _ALL) -> pa.Table:
     """The rows of all buckets whose ordinal lies in [low, high), by ordinal."""
     within = [("ordinal", ">=", low), ("ordinal", "<", high)]
-    return pa.concat_tables([pq.read_table(path, filters=within, use_threads=False) for path in found.parts()]).sort_by("ordinal")
+    return pa.concat_tables([files.read_columns(path, filters=within) for path in found.parts()]).sort_by("ordinal")

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lexmill.core.dedup.compare import comparison_copies
 from lexmill.jobs.dedup.bands import ALL_BANDS
@@ -17,6 +16,7 @@ from lexmill.jobs.dedup.pairs import FAMILY_CAP
 from lexmill.jobs.dedup.steps import between, open_run
 from lexmill.jobs.job import Job
 from lexmill.schema import DOCUMENT_RAW, SIGNATURE
+from lexmill.store import files
 from lexmill.store.index import ENTRY, ENTRY_COMPRESSION, ENTRY_ENCODING, HELD, INDEXED, Entries, Index, NewRun
 from lexmill.store.stages import Receipt, StageFolder, Target
 
@@ -106,7 +106,7 @@ def sort_band(target: Target, bands: StageFolder, pairs: StageFolder, firsts: li
     gone = _gone(pairs, 0, firsts[-1])
     found = [Entries.none()]
     for first, path in zip(firsts, bands.parts(), strict=False):
-        table = pq.ParquetFile(path).read_row_group(band, use_threads=False)
+        table = files.parquet_file(path).read_row_group(band, use_threads=False)
         ordinals = first + table["row"].to_numpy().astype(np.int64)
         entries = Entries(table["hash"].to_numpy(), table["key"].to_numpy(), ordinals)
         found.append(entries.where(~np.isin(ordinals, gone)))
@@ -118,6 +118,6 @@ def sort_band(target: Target, bands: StageFolder, pairs: StageFolder, firsts: li
 
 def collect_held(target: Target, pairs: StageFolder) -> Receipt:
     """What left for a document that stays; a document that comes again is its own twin, and is not held down."""
-    table = pq.read_table(pairs.parts()[0], use_threads=False)
+    table = files.read_columns(pairs.parts()[0])
     held = table.filter(pc.and_(table["gone"], pc.not_equal(table["doc_id"], table["twin"])))
     return target.write_work(held.select(HELD.names).cast(HELD))

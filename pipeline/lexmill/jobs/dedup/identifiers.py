@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lexmill.core.dedup.sorting import distinct
 from lexmill.jobs.dedup.bands import ID_BAND, count_ranges, id_halves, range_bounds
 from lexmill.jobs.dedup.steps import Run
+from lexmill.store import files
 from lexmill.store.index import View
 from lexmill.store.stages import Receipt, StageFolder, Target
 
@@ -43,7 +43,7 @@ def find_repeated(target: Target, signatures: StageFolder, firsts: list[int], nu
     """Documents whose doc_id an earlier document has too: a record id that is not unique in its file, or one of another night."""
     heads, tails, exacts, ordinals = [], [], [], []
     for first, path in zip(firsts, signatures.parts(), strict=False):
-        table = pq.read_table(path, columns=["doc_id", "exact"], use_threads=False)
+        table = files.read_columns(path, columns=["doc_id", "exact"])
         head, tail = id_halves(table["doc_id"])
         exact = np.frombuffer(b"".join(table["exact"].to_pylist()), np.dtype("<u8")).reshape(-1, 2)
         mine = np.flatnonzero(_in_range(head, number, ranges))
@@ -79,4 +79,4 @@ def find_repeated(target: Target, signatures: StageFolder, firsts: list[int], nu
 
 def read_repeated(folder: StageFolder) -> pa.Table:
     """What step ``ids`` found."""
-    return pa.concat_tables([pq.read_table(path, use_threads=False) for path in folder.parts()])
+    return pa.concat_tables([files.read_columns(path) for path in folder.parts()])

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lexmill.core.dedup.lines import add_counts, count_lines
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.jobs.dedup.steps import Run
 from lexmill.jobs.isolate import Others, Refused, without_refused
 from lexmill.schema import DOCUMENT_RAW
+from lexmill.store import files
 from lexmill.store.stages import Receipt, StageFolder, Target
 
 _LINE = pa.schema([("hash", pa.uint64()), ("docs", pa.int64())])
@@ -55,6 +55,6 @@ def count_part(
 
 def collect_lines(target: Target, lines: StageFolder, least: int) -> Receipt:
     """The lines that stand in at least ``least`` documents of all parts, sorted by hash."""
-    table = pa.concat_tables([_LINE.empty_table(), *(pq.read_table(path, use_threads=False) for path in lines.parts())])
+    table = pa.concat_tables([_LINE.empty_table(), *(files.read_columns(path) for path in lines.parts())])
     hashes, docs = add_counts(table["hash"].to_numpy(), table["docs"].to_numpy())
     return target.write_work(pa.table([hashes[docs >= least], docs[docs >= least]], schema=_LINE))

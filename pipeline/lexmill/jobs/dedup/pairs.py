@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lexmill.core.dedup.judge import EXACT, PAIRS
 from lexmill.core.dedup.sizes import CLUSTERS, FAMILIES, sizes
 from lexmill.jobs.dedup.families import read_families
 from lexmill.jobs.dedup.identifiers import ID_USED_TWICE, read_repeated
 from lexmill.jobs.dedup.steps import Run
+from lexmill.store import files
 from lexmill.store.fingerprint import digest
 from lexmill.store.stages import Receipt, StageFolder, Target
 
@@ -54,7 +54,7 @@ def collect_pairs(
     }
     tables = [pa.table([columns[name] for name in PAIRS.names], schema=PAIRS)]
     if verdicts is not None:
-        tables += [pq.read_table(path, use_threads=False) for path in verdicts.parts()]
+        tables += [files.read_columns(path) for path in verdicts.parts()]
     pairs = pa.concat_tables(tables)
     copies = pairs.filter(pc.and_(pairs["gone"], pc.not_equal(pairs["rule"], ID_USED_TWICE)))
     tallies = sizes(CLUSTERS, copies["twin_ordinal"].to_numpy(), outside=1)
@@ -93,7 +93,7 @@ def _with_families(pairs: pa.Table, kin: pa.Table, max_per_family: int) -> pa.Ta
 def decision_digests(this: Run) -> list[str]:
     """What was decided about each part, so that a part is made again only if its own decisions changed."""
     (path,) = this.step("pairs").parts()
-    table = pq.read_table(path, columns=["ordinal", "twin", "rule", "value"], filters=[("gone", "==", True)], use_threads=False)
+    table = files.read_columns(path, columns=["ordinal", "twin", "rule", "value"], filters=[("gone", "==", True)])
     edges = np.searchsorted(table["ordinal"].to_numpy(), this.firsts)
     digests = []
     for number, (low, high) in enumerate(pairwise(edges.tolist())):

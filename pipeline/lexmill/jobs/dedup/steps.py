@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lexmill.jobs.isolate import Refused, Split
 from lexmill.jobs.job import Job
 from lexmill.jobs.parts import PartTask
+from lexmill.store import files
 from lexmill.store.fingerprint import code_digest, digest
 from lexmill.store.index import NO_VIEW, Index, View
 from lexmill.store.stages import StageFolder
@@ -91,4 +91,4 @@ def without_them(refused: Refused) -> dict[str, Any] | None:
 
 def between(folder: StageFolder, low: int, high: int) -> pa.Table:
     """The rows of a one-part step, sorted by ordinal, whose ordinal lies in [low, high)."""
-    return pq.read_table(folder.parts()[0], filters=[("ordinal", ">=", low), ("ordinal", "<", high)], use_threads=False)
+    return files.read_columns(folder.parts()[0], filters=[("ordinal", ">=", low), ("ordinal", "<", high)])

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lexmill.core.dedup.judge import CANDIDATES, Keep, Prefer, judge
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.jobs.dedup.steps import Run, between
 from lexmill.schema import DOCUMENT_RAW, SIGNATURE
+from lexmill.store import files
 from lexmill.store.index import INDEXED, View
 from lexmill.store.stages import Receipt, StageFolder, Target
 
@@ -122,11 +122,7 @@ def judge_bucket(
 ) -> Receipt:
     """The verdicts on all components of one bucket."""
     table = pa.concat_tables(
-        [
-            pq.read_table(path, filters=[("bucket", "==", bucket)], use_threads=False)
-            for folder in candidates
-            for path in folder.parts()
-        ]
+        [files.read_columns(path, filters=[("bucket", "==", bucket)]) for folder in candidates for path in folder.parts()]
     )
     counts: Counter[str] = Counter()
     pairs = judge(table.drop_columns(["bucket"]), threshold, rules, keep, prefer, counts)
