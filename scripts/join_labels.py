@@ -18,11 +18,11 @@ from typing import Any
 import zstandard
 
 
-def texts(path: Path, rows: frozenset[int]) -> Iterator[tuple[int, str]]:
-    """The texts of the given records of a compressed JSONL file, by number, counted from 0."""
+def texts(path: Path, rows: frozenset[int] | None = None) -> Iterator[tuple[int, str]]:
+    """The texts of the given records of a compressed JSONL file (without any: of all), by number, counted from 0."""
     with path.open("rb") as raw, TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(raw), "utf-8") as lines:
         for number, line in enumerate(lines):
-            if number in rows:
+            if rows is None or number in rows:
                 yield number, json.loads(line)["text"]
 
 

@@ -39,8 +39,7 @@ class Drawn:
     def draw(self, _: random.Random) -> str:
         return self._names.pop(0)
 
-    def draw_firm(self, _: random.Random) -> str:
-        return self._names.pop(0)
+    draw_firm = draw_for_exam = draw
 
 
 def test_swapping_keeps_spans_on_the_same_people(training: ModuleType) -> None:
@@ -57,6 +56,36 @@ def test_a_masked_copy_holds_nothing_to_find(training: ModuleType) -> None:
     assert masked.spans == ()
     assert "长庚" not in masked.text
     assert masked.text.endswith("住×××。")
+
+
+def test_an_exam_of_placeholders_becomes_a_story_of_people(training: ModuleType) -> None:
+    labeller = training.Labeller(training.rule_files.load().deid, None)
+    told = labeller.story("甲将房屋卖给乙，甲公司担保。被害人丙、丁的证言，园丁在场。")
+    # 甲公司 and 园丁 show that 甲 and 丁 are no people there.
+    assert [told.text[start:end] for start, end, _ in told.spans] == ["乙", "丙"]
+    swapped = training.swapped(told, Drawn("卞长庚", "佟雨薇"), random.Random(1), of_exam=True)
+    assert swapped.text == "甲将房屋卖给卞长庚，甲公司担保。被害人佟雨薇、丁的证言，园丁在场。"
+    assert labeller.story("甲、乙两国为邻国，甲与乙发生争议。") is None
+    assert labeller.story("下列关于合同的说法，正确的是哪些？") is None
+
+
+def test_answers_of_own_sentences_are_no_addresses(training: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own.txt"
+    own.write_text("A. P住A\nT已注册商标\n", encoding="utf-8")
+    monkeypatch.setattr(training, "OWN", own)
+    monkeypatch.setattr(training, "COPIES", {"own": 1})
+
+    class Names(Drawn):
+        draw_brand = Drawn.draw
+
+        def draw(self, _: random.Random) -> str:
+            return "卞长庚"
+
+    (unit,) = training.own_sentences(Names("青禾"), ["泽沛路9号"], [], random.Random(1))
+    assert sorted(unit.text.splitlines()) == ["A. 卞长庚住泽沛路9号", "青禾已注册商标"]
+    assert {(unit.text[start:end], label) for start, end, label in unit.spans} == {
+        ("卞长庚", "PERSON"), ("泽沛路9号", "ADDRESS"), ("青禾", "ORGANISATION"),
+    }  # fmt: skip
 
 
 def test_units_join_to_the_text_and_tear_no_mention(training: ModuleType) -> None:
@@ -97,9 +126,9 @@ sys.path.insert(0, sys.argv[1])
 import train_names as training
 rows = training.tomllib.loads(training.INPUTS.read_text(encoding="utf-8"))["input"]
 training.STATUTE_CHARS = training.FREE_CHARS = 60_000
-training.COPIES = {"spc": 1, "judge": 1, "masked": 1, "own": 3}
+training.COPIES = {"spc": 1, "judge": 1, "masked": 1, "own": 3, "stories": 1}
 data, sizes = training.train_rounds(Path(sys.argv[2]), rows, 2)
-assert all(sizes[use] for use in ("spc", "judge", "masked", "own", "free", "surrogates"))
+assert all(sizes[use] for use in ("spc", "judge", "masked", "own", "stories", "free", "surrogates"))
 print(hashlib.sha256(data).hexdigest())
 """
 
@@ -126,7 +155,8 @@ def shorten(source: Path, target: Path) -> None:
 @pytest.mark.skipif(not (SHARED / "names").is_dir(), reason="needs the corpus of real texts beside the checkout")
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     for row in tomllib.loads((SCRIPTS / "train_names.toml").read_text(encoding="utf-8"))["input"]:
-        shorten(SHARED / row["path"], tmp_path / row["path"])
+        if not row["path"].startswith("bench/"):
+            shorten(SHARED / row["path"], tmp_path / row["path"])
     (tmp_path / "bench").symlink_to(SHARED / "bench")
     told = [
         subprocess.run(

@@ -36,12 +36,20 @@ class Elsewhere:
     port: int
     host: str = "127.0.0.1"
     prefixes: tuple[tuple[str, ...], ...] = ((),)  # what each process is started by: the scheduler, then the workers
+    tls: tuple[str, str, str] | None = None  # the authority's certificate, then one's own and its key
     scheduler: "subprocess.Popen[bytes] | None" = None
     nannies: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
     @property
     def address(self) -> str:
-        return f"tcp://{self.host}:{self.port}"
+        return f"{'tls' if self.tls else 'tcp'}://{self.host}:{self.port}"
+
+    @property
+    def _secure(self) -> tuple[str, ...]:
+        if self.tls is None:
+            return ()
+        ca, cert, key = self.tls
+        return ("--tls-ca-file", ca, "--tls-cert", cert, "--tls-key", key)
 
     def _start(self, place: int, *arguments: str, **environment: str) -> "subprocess.Popen[bytes]":
         log = (self.folder / "dask.log").open("ab")
@@ -55,12 +63,13 @@ class Elsewhere:
         )
 
     def start_scheduler(self) -> None:
-        self.scheduler = self._start(0, "scheduler", "--host", self.host, "--port", str(self.port), "--no-dashboard")
+        where = ("--host", self.address.rpartition(":")[0] if self.tls else self.host, "--port", str(self.port))
+        self.scheduler = self._start(0, "scheduler", *where, "--no-dashboard", *self._secure)
 
-    def start_worker(self, memory: str = "2GiB", **environment: str) -> None:
+    def start_worker(self, memory: str = "2GiB", *more: str, **environment: str) -> None:
         scratch = self.folder / f"scratch{len(self.nannies)}"
         arguments = (self.address, "--nthreads", "1", "--memory-limit", memory, "--local-directory", str(scratch))
-        options = ("--no-dashboard", "--death-timeout", "120")
+        options = ("--no-dashboard", "--death-timeout", "120", *self._secure, *more)
         self.nannies.append(self._start(1 + len(self.nannies), "worker", *arguments, *options, **environment))
 
     def wait_for_workers(self, number: int) -> None:
@@ -93,14 +102,21 @@ def free_port() -> int:
 
 
 @contextmanager
-def elsewhere(folder: Path, workers: int, memory: str = "2GiB", **environment: str) -> Iterator[Elsewhere]:
-    """A scheduler with so many workers, on this machine's loopback."""
+def elsewhere(
+    folder: Path,
+    workers: int,
+    memory: str = "2GiB",
+    *more: str,
+    tls: tuple[str, str, str] | None = None,
+    **environment: str,
+) -> Iterator[Elsewhere]:
+    """A scheduler with so many workers, started with ``more`` options, on this machine's loopback."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = Elsewhere(folder, {**ENVIRONMENT, **environment}, free_port())
+    made = Elsewhere(folder, {**ENVIRONMENT, **environment}, free_port(), tls=tls)
     try:
         made.start_scheduler()
         for _ in range(workers):
-            made.start_worker(memory)
+            made.start_worker(memory, *more)
         yield made
     finally:
         made.stop()

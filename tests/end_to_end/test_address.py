@@ -1,11 +1,17 @@
 """A scheduler and workers elsewhere, over TCP: the same bytes, what differs is told, and the scheduler is left running."""
 
+import shutil
+import subprocess
+import time
 from pathlib import Path
 
+import distributed
+import pyarrow.parquet as pq
 import pytest
 
-from tests.end_to_end.conftest import Reference, digests, make_site
+from tests.end_to_end.conftest import LEXMILL, SETTINGS, Reference, Site, digests, make_site
 from tests.end_to_end.elsewhere import elsewhere
+from tests.end_to_end.test_kills import wait_for_parts
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +29,84 @@ def test_four_workers_end_with_the_bytes_of_a_local_run(tmp_path: Path, referenc
         assert len(dask.workers()) == 4
         assert site.json(settings=at(dask.address))["nothing_to_do"] is True
     assert digests(site) == reference.digests
+
+
+def certified(folder: Path) -> tuple[str, str, str]:
+    """An authority's certificate, and one that it signed with its key, as a site would make them with openssl."""
+    folder.mkdir()
+    ca, ca_key, cert, key, request = (str(folder / name) for name in ("ca.pem", "ca.key", "own.pem", "own.key", "own.csr"))
+    new = ("openssl", "req", "-newkey", "rsa:2048", "-nodes")
+    for command in (
+        (*new, "-x509", "-days", "1", "-subj", "/CN=authority", "-keyout", ca_key, "-out", ca),
+        (*new, "-subj", "/CN=cluster", "-keyout", key, "-out", request),
+        ("openssl", "x509", "-req", "-days", "1", "-in", request, "-CA", ca, "-CAkey", ca_key, "-CAcreateserial", "-out", cert),
+    ):
+        subprocess.run(command, check=True, capture_output=True)
+    return ca, cert, key
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl on this machine")
+def test_over_tls_the_bytes_are_those_of_a_local_run(tmp_path: Path, reference: Reference) -> None:
+    site = make_site(tmp_path / "site")
+    own, strange = certified(tmp_path / "own"), certified(tmp_path / "strange")
+
+    def named(files: tuple[str, str, str]) -> tuple[str, ...]:
+        return tuple(f"cluster.tls.{name}='{file}'" for name, file in zip(("ca", "cert", "key"), files, strict=True))
+
+    with elsewhere(tmp_path / "dask", 2, tls=own) as dask:
+        assert dask.address.startswith("tls://")
+        site.run(settings=at(dask.address, *named(own)))
+        said = make_site(tmp_path / "other").run(settings=at(dask.address, *named(strange)), code=6).stderr
+    assert digests(site) == reference.digests
+    assert "no scheduler answers" in said
+    names = {Path(file).name for file in own}
+    kept = [path for path in site.workspace.rglob("*") if path.is_file() and path.suffix in {".json", ".html", ".txt"}]
+    assert not [path for path in kept if any(name in path.read_text(errors="replace") for name in names)]
+
+
+def test_all_workers_go_in_the_middle_and_others_come(tmp_path: Path, reference: Reference) -> None:
+    """What an adaptive cluster does between steps, at the worst moments: down to none while parts are at work, and up again."""
+    site = make_site(tmp_path / "site")
+    with distributed.LocalCluster(
+        n_workers=0, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50, local_directory=str(tmp_path)
+    ) as cluster:
+        cluster.scale(2)
+        process = site.start(settings=at(cluster.scheduler_address))
+        for moment in (3, 30, 60):
+            wait_for_parts(site, process, moment)
+            cluster.scale(0)
+            time.sleep(6)  # a look at who is there is made every five seconds
+            assert process.poll() is None, "a run waits for workers"
+            cluster.adapt(minimum=0, maximum=2, interval="300ms", wait_count=3)
+            time.sleep(1)
+            cluster.adapt(minimum=2, maximum=2)
+        cluster.adapt(minimum=0, maximum=2, interval="300ms", wait_count=3)
+        _, err = process.communicate(timeout=570)
+    assert process.returncode == 0, err[-3000:]
+    assert digests(site) == reference.digests
+
+
+def nights(site: Site, *settings: str) -> dict[str, str]:
+    """A night, a takedown of the first document, and what they leave."""
+
+    def lexmill(*arguments: str) -> str:
+        chosen = [part for setting in (*SETTINGS, *settings) for part in ("--set", setting)]
+        done = subprocess.run([str(LEXMILL), *arguments, *chosen], capture_output=True, text=True, check=False, timeout=570)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    lexmill("nightly", str(site.config))
+    (text,) = sorted(site.workspace.glob("releases/*/text"))
+    shard = pq.read_table(sorted(text.rglob("*.parquet"))[0], columns=["doc_id"])
+    said = lexmill("takedown", str(site.config), "--doc-id", shard["doc_id"][0].as_py(), "--yes")
+    assert "taken down" in said
+    return {name: value for name, value in digests(site).items() if name.startswith("releases/")}
+
+
+def test_a_night_and_a_takedown_leave_what_they_leave_locally(tmp_path: Path) -> None:
+    local = nights(make_site(tmp_path / "local"))
+    with elsewhere(tmp_path / "dask", 2) as dask:
+        assert nights(make_site(tmp_path / "site"), *at(dask.address)) == local
 
 
 @pytest.mark.smoke

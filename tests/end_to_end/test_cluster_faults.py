@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from lexmill.store.stages import StageFolder
-from tests.end_to_end.conftest import Site, digests, make_site
+from tests.end_to_end.conftest import Reference, Site, digests, make_site
 from tests.end_to_end.elsewhere import Elsewhere, apart, elsewhere, network
 from tests.end_to_end.test_address import at
 from tests.end_to_end.test_kills import progress, wait_for_parts
@@ -77,6 +77,23 @@ def test_workers_are_killed(tmp_path: Path, kills: int) -> None:
     assert digests(site) == undisturbed
 
 
+def test_a_worker_is_killed_in_every_step_of_every_stage(tmp_path: Path, reference: Reference) -> None:
+    site, chance = make_site(tmp_path / "site"), random.Random(7)
+    hits: set[str] = set()
+    with elsewhere(tmp_path / "dask", 3) as dask, running(site, dask, until=()) as process:
+        while process.poll() is None:
+            # Folders may be renamed away meanwhile, which os.walk takes as it is.
+            folders = {name for _, names, _ in os.walk(site.run_folder) for name in names if name.endswith(".next")}
+            for name in folders - hits:
+                workers = dask.workers()
+                if workers and hit(chance.choice(workers), signal.SIGKILL):
+                    hits.add(name)
+            time.sleep(0.02)
+    wanted = ("ingest", "dedup.signatures", "dedup.edges", "dedup", "decontaminate", "deidentify", "filter", "tokenize.scatter")
+    assert {f"{name}.next" for name in (*wanted, "tokenize", "release.scan")} <= hits
+    assert digests(site) == reference.digests
+
+
 def test_the_scheduler_is_killed_and_restarted(tmp_path: Path, undisturbed: dict[str, str]) -> None:
     site = make_site(tmp_path / "site")
     with elsewhere(tmp_path / "dask", 4) as dask:
@@ -107,8 +124,7 @@ def test_a_worker_is_cut_off_for_30_seconds(tmp_path: Path, undisturbed: dict[st
 
 def test_a_worker_hangs_for_good(tmp_path: Path, undisturbed: dict[str, str]) -> None:
     site = make_site(tmp_path / "site")
-    ttl = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "15s"}
-    with elsewhere(tmp_path / "dask", 4, **ttl) as dask, running(site, dask) as process:
+    with elsewhere(tmp_path / "dask", 4, DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="15s") as dask, running(site, dask) as process:
         wait_for_parts(site, process, 4)
         assert hit(dask.workers()[0], signal.SIGSTOP)
     assert digests(site) == undisturbed

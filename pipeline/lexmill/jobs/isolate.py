@@ -283,9 +283,11 @@ class _Search:
             started = time.monotonic()
             return begun if isinstance(begun, str) else self._receive(seconds + LOAD_S)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError, psutil.NoSuchProcess):
+            took = time.monotonic() - started
+            with suppress(subprocess.TimeoutExpired):  # one that says nonsense may live on
+                self._child.wait(_LOOK_S * 100)
             # Its alarm ends it with 1; so may a library, but not at that time.
-            is_late = self._child.wait() == 1 and time.monotonic() - started >= seconds
-            return self._end(SECONDS if is_late else DIED)
+            return self._end(SECONDS if self._child.returncode == 1 and took >= seconds else DIED)
 
     def _receive(self, seconds: float) -> "tuple[Any] | str":
         until = time.monotonic() + seconds

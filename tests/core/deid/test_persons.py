@@ -4,7 +4,10 @@ import pytest
 
 from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.mask import mask
-from lexmill.core.deid.rules import read_marks
+from lexmill.core.deid.persons import PersonScanner
+from lexmill.core.deid.rules import DeidRules, read_marks
+from lexmill.core.deid.tagger import Mention
+from lexmill.core.deid.zones import ZoneScanner
 
 FOUND = [
     "原告：⟦章若岚⟧，女，汉族。被告⟦卞长庚⟧，男。",
@@ -38,6 +41,7 @@ FOUND += [
     "原告⟦莫如松⟧及其妻⟦佟雨薇⟧通过兴业银行账户转账50000元",
     "被告人⟦卞长庚⟧未向⟦米倩⟧正确解读市政府会议纪要，⟦米倩⟧签收。证人⟦米倩⟧证实",
     "联系人：⟦文明⟧　联系电话：×××",
+    "邻居⟦约翰·史密斯⟧（⟦John Smith⟧）听到呼救后打开门",
 ]
 NO_NAMES = [
     "此外，被告性格差、脾气不好，双方经常吵架。",
@@ -134,3 +138,19 @@ def test_a_word_behind_a_name_stays(text: str, kept: tuple[str, ...], strict: De
     assert all(words in masked for words in kept), masked
     assert "尹伟" not in masked
     assert "买买提" not in masked
+
+
+@pytest.mark.parametrize(
+    ("text", "torn", "whole"),
+    [
+        ("随后卞长庚、佟雨薇离开", "卞长", "卞长庚"),
+        ("随后与卞长庚、佟雨薇离开", "与卞长", "卞长庚"),
+        ("随后卞长庚证实其在场", "卞长庚证实", "卞长庚"),
+        ("随后欧阳立谦、佟雨薇离开", "欧阳", "欧阳立谦"),
+        ("随后拉马日色、佟雨薇离开", "拉马日色", "拉马日色"),
+    ],
+)
+def test_a_name_that_the_model_tore_is_whole(text: str, torn: str, whole: str, rules: DeidRules) -> None:
+    mention = Mention(text.index(torn), text.index(torn) + len(torn), "PERSON", 9.0)
+    spans = PersonScanner(rules).find(text, ZoneScanner(rules).scan(text), "story", [mention])
+    assert text[spans[0].start : spans[0].end] == whole

@@ -7,11 +7,13 @@ from lexmill.core.deid.lexer import matches_at
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import Address, DeidTables
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.words import ADDRESS, DOOR, DOOR_PLACES, all_words
+from lexmill.core.deid.words import ADDRESS, DOOR, DOOR_PLACES, HALF_MASKED, IMPRINT, all_words
 from lexmill.core.deid.zones import Stretches, Zones, join
 
 _NOTHING = Stretches((), ())
 _MODEL_RULE = "model.address"
+# Who says where he is from names a county first; what else he is is no place.
+_SELF = "address.self"
 _SEAT_REACH = 24
 # What only the model takes for an address needs so many nats, and a number or the end of a place where people live: streets and
 # townships stand in stories for the scene.
@@ -26,13 +28,23 @@ _HINT = re.compile(r"[省市区县镇乡村路街道巷弄号室幢栋组旗州�
 # A cue that goes on so is another word (住所, 住院).
 _NO_CUE = frozenset("所址院宅房建")
 # Where an address in a sentence ends.
-_END = re.compile(r"[的内将被与和及向对并后时]|(?<![0-9０-９])至|附近|家中|住处|楼下|门口|登记|房屋")
+_END = re.compile(
+    r"[的内将被与和及向对并后时]|(?<=[村组屯庄镇乡])(?:人|村民|农民|居民)"
+    r"|(?<![0-9０-９])至|附近|家中|住处|楼下|门口|登记|房屋"
+)
 # Words after which 区 is no county.
 _NO_COUNTY = "小社园街片厂校库矿景辖地住"
 _DOOR = re.compile(
     rf"[0-9０-９](?:(?<=[{DOOR_PLACES}].)|(?<=[{DOOR_PLACES}]第.))[0-9０-９]{{0,4}}(?:号|弄|幢|栋|座|单元|组|室)"
     r"(?:[0-9０-９A-Za-z一二三四五六七八九十]{1,5}(?:号楼|号|弄|幢|栋|座|单元|室|房|楼|层|户|门)|[-－][0-9０-９]{1,4}){0,5}[0-9０-９]{0,5}(?:[-－][0-9０-９]{1,4})?(?![令文])"
 )
+# A township whose village the court masked, and a village whose township: 夏邑县泽沛镇某村, 某泽沛村.
+_TOWN = re.compile(f"[省市区县州旗盟](?P<rest>(?:(?![市区县旗盟])[{_HAN}]){{2,6}}?(?:镇|乡|街道|村))\\Z")
+_VILLAGE = re.compile(f"[市区县镇乡道]某(?P<rest>[{_HAN}]{{2,6}}?(?:村|镇|乡|街道))")
+_TOWN_REACH = 10
+# The seat of a press in the imprint of a book.
+_BEFORE_POSTCODE = re.compile(f"(?P<place>[{_HAN}]{{3,20}}[0-9]{{1,4}}号)(?:[ 　\n]|邮寄地址|[（(]){{0,4}}邮(?:政编码|编)")
+_COMMON = re.compile("[某×]|自然|行政|居民|移民|城中|农|该|的|在|到|与|和|于|往|经|从|辖区|工业|开发|社区|小区")
 _MASK = re.compile(r"某[0-9０-９甲-癸]*|[×*＊_＿]+|[XxＸ]{2,}")
 # 技术市场管理机构２份 counts copies.
 _DIGIT = re.compile(r"[0-9０-９](?![0-9０-９]*份)")
@@ -114,6 +126,8 @@ class AddressScanner:
             if block is None or not _HINT.search(block["body"]):
                 continue
             county = self._county_end(text, block.start("body"), block.end("body"))
+            if table.id == _SELF and county == block.start("body"):
+                continue
             stop = _END.search(text, county, block.end("body"))
             self._add(
                 text,
@@ -134,6 +148,16 @@ class AddressScanner:
                 for stop in _LEFT.finditer(text, low, match.start()):
                     start = stop.end()
                 self._add(text, self._county_end(text, start, match.end()), match.end(), self._door_rule, "ADDRESS", zones, spans)
+            for match in _BEFORE_POSTCODE.finditer(text) if zones.hits.of(IMPRINT) else ():
+                start = self._county_end(text, *match.span("place"))
+                self._add(text, start, match.end("place"), self._door_rule, "ORG_ADDRESS", zones, spans)
+            for _, at, _ in zones.hits.of(HALF_MASKED):
+                for place in (_TOWN.search(text, max(0, at + 1 - _TOWN_REACH), at + 1), _VILLAGE.match(text, at)):
+                    if place is None:
+                        continue
+                    start, end = place.span("rest")
+                    if not zones.overlap(start, end) and not _COMMON.search(text, start, end):
+                        spans.append(Span(start, end, "ADDRESS", self._door_rule))
         known = _stretches(spans)
         for mention in mentions:
             if mention.label != "ADDRESS":

@@ -36,6 +36,7 @@ _MASKED = frozenset("某×")
 # Zero-width blanks and joiners, the soft hyphen, the byte order mark.
 _HIDDEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _ADDRESSES = frozenset(("ADDRESS", "ORG_ADDRESS"))
+_TOWNS = frozenset("镇乡道村")
 _NAMED = frozenset(("PERSON", "ORGANISATION", "LAW_FIRM"))
 
 
@@ -142,6 +143,9 @@ class Detector:
         stretches = []
         last = 0
         for start, end, entity in places:
+            if start and output[start - 1] in _TOWNS:
+                # A township before what is masked now.
+                stretches.append((max(0, start - _NEAR), end + _NEAR))
             if entity not in _NAMED:
                 continue
             # One look at a character spares most of the searches.

@@ -9,14 +9,27 @@ from lexmill.core.deid.lexer import find_names, matches_at
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Evidence
 from lexmill.core.deid.tagger import Mention
-from lexmill.core.deid.words import ORGANISATION, SHORT_FORM, SHORT_FORM_RULE, all_words
+from lexmill.core.deid.words import (
+    BRAND,
+    BRAND_RULE,
+    IMPRINT,
+    ORGANISATION,
+    OWNED,
+    SHORT_FORM,
+    SHORT_FORM_RULE,
+    SITES,
+    USED,
+    all_words,
+)
 from lexmill.core.deid.zones import Zones
 
 _HAN = "\u4e00-\u9fa5"
 _REACH = 40
+# What no brand is named, whoever has one: 我们, 别人, 公司.
+_NO_BRAND = re.compile("[我你他她它们人谁本该各自己方厂店]|公司|企业|品牌|商标|产品|名字|什么|没有|互联|[官内外型电联上]网|网络")
 _MODEL_RULE = "model.organisation"
 # Nats by which the model must prefer an organisation.
-_SURE: dict[Evidence, float] = {"story": 2.0, "cue": 7.5, "label": math.inf}
+_SURE: dict[Evidence, float] = {"story": 0.5, "cue": 9.0, "label": math.inf}
 # Read backwards: what a name is made of, with at most closed brackets in it.
 _BACKWARDS = re.compile(rf"(?:[{_HAN}A-Za-zＡ-Ｚａ-ｚ0-9·&＆]|[）)][{_HAN}A-Za-z]{{1,12}}[（(]){{1,{_REACH}}}")
 _BRANCH = re.compile(rf"(?:（[{_HAN}]{{2,8}}）)?[{_HAN}]{{0,14}}?(?:分公司|支公司|支行|分行|营业部|分理处|营业所)")
@@ -33,6 +46,15 @@ _FACT = re.compile(
 _LEADING = re.compile(rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
 _REGISTERED = "有限"
 _COUNTRY = "中国"
+_BRAND_REACH = 24
+# Where the imprint of a book stands, its press; lines of a printed page break anywhere.
+_PRESS = re.compile(f"(?:[\n：:，, 　]|\\A)(?P<name>[{_HAN}]{{2,8}}出版社)(?=[\n，,（( 　]|\\Z)")
+_REGISTERED_FORM = "有限公司"
+_NOTED = re.compile(f"[（(][{_HAN}A-Za-z]{{1,12}}[）)]")
+# What is longer is no trade name alone, but names a trade that no list holds.
+_LONG_CORE = 5
+# Two verbs that are a trade.
+_TRADE = "进出口"
 # What stands left of a name that is masked or left out in part: 中国××实业有限公司.
 _BLANKED = ("×", "*", "＊", "_", "＿")
 _LATIN = "A-Za-zＡ-Ｚａ-ｚ"
@@ -40,6 +62,10 @@ _STEMS = "甲乙丙丁戊己庚辛壬癸"
 _STAND_IN = re.compile("[甲乙丙丁戊](?:国|市|县|公司|银行|厂|店)")
 _NOTE = "(?:（[^（）\n]{1,20}）)?[：:]?[ \u3000]?"
 _ROLE_REACH = 36
+# What stands behind the name of a party that fills its line.
+_FILLED = re.compile(
+    "[ \u3000\t]*(?:\n|\\Z|[（(](?:盖章|公章|签章|签字|章|以下|简称|甲方|乙方)|[ \u3000]{2}|，(?:以下简称|地址|住所|法定代表))"
+)
 
 
 class _Kind(NamedTuple):
@@ -79,6 +105,18 @@ class OrganisationScanner:
             f"(?:{'|'.join(sorted(forms, key=lambda cue: (-len(cue), cue)))})[为：:]?[ ]?[“\"‘']?"
             f"(?P<name>[{_HAN}A-Za-z]{{2,14}})[”\"’']?(?=[）)，,；;。、])"
         )
+
+        brands = [cue for table in rules.alias if table.id == BRAND_RULE for cue in table.cues.split()]
+        cues = "|".join(sorted(brands, key=lambda cue: (-len(cue), cue)))
+        name = f"(?:(?![的我了是在有])[{_HAN}A-Za-z]){{2,8}}"
+        self._named = re.compile(
+            f"(?:{cues})[：:]?[ ]?[“\"‘']?(?P<name>{name}?)[”\"’']?(?=[）)，,。；;？?\n、]|[和与的]|算|是否|\\Z)"
+        )
+        self._owned = re.compile(
+            f"(?:^|[\n。，？！ 的])(?P<name>{name}?)早?已经?(?:注册|注)了?[0-9一二三四五六七八九、]{{0,6}}类?[{_HAN}]{{0,2}}商标"
+        )
+        self._site = re.compile(f"(?:在|从|到|通过)(?P<name>{name}?网)\\Z")
+        self._used = re.compile(f"用(?P<name>{name}?)(?:算|会|是否)(?:不算|不会)?(?:构成)?侵权")
 
     def kind(self, name: str) -> _Kind:
         """The rule and entity that the end of ``name`` tells; a name without such an end is taken for a company's."""
@@ -127,6 +165,25 @@ class OrganisationScanner:
             name = match["name"]
             if self._is_short_form(text, match.start(), name, ends) and not zones.overlap(*match.span("name")):
                 names.setdefault(name, _Kind(SHORT_FORM_RULE, self.kind(name).entity))
+        for word, at, _ in zones.hits.of(BRAND):
+            brand = self._brand(text, self._words[word], at)
+            if brand is None:
+                continue
+            start, end = brand.span("name")
+            name = text[start:end]
+            plain = self._verbs.isdisjoint(name) and not self._single.search(name) and not self._boundary.search(name)
+            common = self._generic.match(name) or _NO_BRAND.search(name) or _MASKED.search(name)
+            if plain and not common and not zones.overlap(start, end):
+                names.setdefault(name, _Kind(BRAND_RULE, self.kind(name).entity))
+        if evidence != "story":
+            for press in _PRESS.finditer(text) if zones.hits.of(IMPRINT) else ():
+                names.setdefault(press["name"], self._kinds[_REGISTERED_FORM])
+            # What a form calls a firm after it gave its whole name: 泽沛公司, 泽沛茶 of 某市泽沛茶叶有限公司.
+            for name, kind in list(full.items()):
+                core = self._core(name)
+                for short in (f"{core}公司", f"{core}集团", core):
+                    if len(short) > 2 and len(core) > 1 and short in text:
+                        names.setdefault(short, kind)
         names = {**full, **names}
         if not names:
             return []
@@ -141,8 +198,13 @@ class OrganisationScanner:
         """Whether the name at ``start`` is one by its suffix, its place or the words before it."""
         if _REGISTERED in suffix:
             return True
-        if evidence != "story" or not self._verbs.isdisjoint(text[start:suffix_start]):
+        if not self._verbs.isdisjoint(text[start:suffix_start].replace(_TRADE, "")):
             return False
+        if evidence != "story":
+            # A party of a form fills its line: 甲方：蓝天工业进出口公司.
+            part = self._part.search(text, max(0, start - _ROLE_REACH), start)
+            colon = part is not None and text[start - 1] in "：: \u3000" and ("：" in part.group() or ":" in part.group())
+            return colon and _FILLED.match(text, suffix_start + len(suffix)) is not None
         if suffix not in self._doubtful:
             return True
         name = text[start:suffix_start]
@@ -189,6 +251,28 @@ class OrganisationScanner:
         if self._generic.match(trade) and not (placed and _REGISTERED in ending):
             return None
         return suffix - len(before)
+
+    def _brand(self, text: str, word: str, at: int) -> re.Match[str] | None:
+        """The name that stands near one of the words of ``BRAND``, which begins ``at``."""
+        low = max(0, at - _BRAND_REACH)
+        if word == OWNED:
+            return self._owned.search(text, low, at + len(word)) if "注" in text[low:at] else None
+        if word == USED:
+            return self._used.search(text, low, at + len(word)) if "用" in text[low:at] else None
+        if word in SITES:
+            return self._site.search(text, low, at + 1)
+        return self._named.match(text, at)
+
+    def _core(self, name: str) -> str:
+        """The name of a registered company without its place, its trade and its form; empty where what is left is a word."""
+        trade = _NOTED.sub("", name[: name.rfind(_REGISTERED)].removesuffix("股份")) if _REGISTERED in name else ""
+        trade = self._province.sub("", trade, count=1)
+        place = _PLACE.match(trade)
+        trade = trade[place.end() :] if place else trade
+        common = self._generic.search(trade)
+        core = trade[: common.start()] if common else trade
+        plain = self._verbs.isdisjoint(core) and not self._boundary.search(core) and not self._single.search(core)
+        return core if plain and len(core) < _LONG_CORE and not self._placeholder.search(f"{core}公司") else ""
 
     def is_trade_name(self, name: str) -> bool:
         """Whether what the model takes for an organisation ends like one and has a name of its own."""

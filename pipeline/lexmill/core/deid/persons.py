@@ -24,14 +24,26 @@ _ENOUGH = 4
 # The margins, in nats, from which a mention of the model is enough alone: for other names (0 at least where no known surname is
 # their first character), and for words. Less gives points in a story, once a name, that need others. Set on the hand-labelled
 # texts (of forms the half for tuning) and judgments.
-LEAST_MARGIN = -0.5
-_SURE: dict[Evidence, tuple[float, float]] = {"story": (LEAST_MARGIN, 0.3), "cue": (5.0, 8.0), "label": (0.0, 0.0)}
+LEAST_MARGIN = -1.5
+_SURE: dict[Evidence, tuple[float, float]] = {"story": (LEAST_MARGIN, 0.3), "cue": (4.5, 10.0), "label": (0.0, 0.0)}
+# In stories for what begins with no known surname.
+_UNKNOWN = 0.0
+# In forms for what begins with no surname, or with one that is a word.
+_SURE_OF_OTHERS = 8.0
 _DOUBTFUL = 2
 # In forms: (mentions that the model prefers to none, their margins together, the share of all mentions) that make a full name
 # sure; of a transliteration without a dot only the last. Set on the half for tuning of the hand-labelled forms, and their files.
 _REPEATED = ((2, 5.0, 0.5), (3, 10.0, 0.0))
+# The same where the form names somebody else beyond doubt: a made-up case has names for all its people or for none.
+_IN_COMPANY = ((1, 1.5, 0.0),)
+_OTHERS_REPEATED = ((2, 10.0, 0.5), (3, 15.0, 0.0))
+# Words of one character that the model takes into a name before it: 如杰克, 若詹姆士.
+_BEFORE = frozenset("如若可")
+_BEFORE_NAMES = frozenset("与和及对向将把被由给跟为是在")
 # Nats from which the model is right about a name of two characters where a public body's name or a title seems to stand.
 _SURE_IN_ZONE = 5.0
+# The same from fewer nats behind a function word, where no place ends.
+_UNITS = ("省", "市", "县", "区", "镇", "乡", "州")
 # So many different traditional function words show a traditional text. Of the model, which was trained on simplified ones, only
 # names of three characters with a common surname count there, and only in stories.
 _TRADITIONAL, _PLAIN = 4, 3
@@ -44,8 +56,10 @@ _MARKS = "，,。；;、（( \u3000\n）)"
 _OPEN_BLOCK = re.compile(f"[{_HAN}]{{1,12}}[{_DOT}、（(，,]|[^{_HAN}]")
 _WEAK_NOTE = frozenset("：:（(")
 _NOTE_START = _WEAK_NOTE | frozenset(" \u3000\t")
-_NOTE = re.compile(r"(?:[（(][^（）()\n]{1,40}[）)])?[ \u3000\t]{0,4}[:：]?[ \u3000\t]{0,4}")
+# A name may be written on the line of a form: 代表：____卞长庚____.
+_NOTE = re.compile(r"(?:[（(][^（）()\n]{1,40}[）)])?[ \u3000\t]{0,4}[:：]?[ \u3000\t]{0,4}(?:(?<=[:： \u3000\t])[_＿]{1,20})?")
 _LIST = re.compile(r"(?:[（(][^（）()\n]{1,20}[）)])?(?:[、]|以及|[和与及])")
+_AND = frozenset("、和与及")
 _GAP = re.compile(r"[ \u3000\t]{1,12}")
 _MORE = frozenset("、（(")
 _ITEM = re.compile(
@@ -64,6 +78,9 @@ _BLOCK = re.compile(f"[{_HAN}]{{2,12}}")
 _ALIAS = re.compile(r"[^“”\"‘’、和]{2,}")
 # The sex, or an identity number on the next line: what stands before is a person, whatever the name is made of.
 _PERSON_FOLLOWS = re.compile(r"[，,（(][男女][，,。；;（()）]|[ \u3000]*\n[ \u3000]*(?:公民)?身份(?:证|号)")
+# What stands in brackets behind a name of somebody from abroad is the same name: 德·贝兰库尔（de Balincourt）.
+_BRACKETS = frozenset("（(")
+_LATIN_NAME = re.compile("[（(](?:英文名|外文名|原名)?[：:]?(?P<name>[A-Za-z][A-Za-zÀ-ž .,·’'-]{2,48}[A-Za-zÀ-ž.])[）)]")
 _MASK = re.compile(r"[某×*＊]|[XxＸ]{2}")
 _PARTY_DATA = re.compile(
     r"[ \u3000]{1,8}(?:联系)?(?:电话|手机|方式)[：:]|"
@@ -228,6 +245,8 @@ class PersonScanner:
         self._sounds = frozenset(rules.characters("transliteration"))
         self._titles = frozenset(rules.words("title"))
         self._nobody = frozenset(rules.words("nobody"))
+        self._stand_ins = frozenset(rules.words("stand_in"))
+        self._known_to_all = self._stand_ins | frozenset(rules.words("history"))
         self._nobody_part = frozenset(rules.characters("nobody_part"))
 
     # Reading one name
@@ -312,12 +331,14 @@ class PersonScanner:
                 return
             name = text[start:end]
             known = found.get(name)
+            if evidence != "story" and name in self._stand_ins:
+                return
             if known is not None:
                 known.add(points, rule, role)
             elif not _MASK.search(name):
                 found[name] = _Evidence(points, rule, role, ruled=rule != _MODEL_RULE)
 
-        sure = self._take_mentions(text, zones, evidence, mentions, found)
+        sure, doubtful = self._take_mentions(text, zones, evidence, mentions, found)
         patterns = self._patterns_at if evidence != "label" else ()
         if self._listed is not None and not zones.hits.has_any(*self._listed):
             patterns = self._not_listed if evidence != "label" else ()
@@ -360,12 +381,17 @@ class PersonScanner:
                     and not self._is_word(alias.group())
                 ):
                     add(start, start + len(alias.group()), _ENOUGH, self._alias_rule, "mention")
+        if doubtful:
+            self._take_doubtful(text, doubtful, found)
         return found
 
     def _take_mentions(
         self, text: str, zones: Zones, evidence: Evidence, mentions: Sequence[Mention], found: dict[str, _Evidence]
-    ) -> dict[int, int]:
-        """The model's persons as evidence into ``found``; returns where those begin and end that are enough alone."""
+    ) -> tuple[dict[int, int], dict[str, list[float]]]:
+        """The model's persons as evidence into ``found``.
+
+        Returns where those begin and end that are enough alone, and in forms the margins of all other names.
+        """
         sure: dict[int, int] = {}
         needed: dict[str, float] = {}
         repeated: dict[str, list[float]] = {}
@@ -375,17 +401,29 @@ class PersonScanner:
                 continue
             while end - start > 2 and text[end - 1] in _ADVERBS:
                 end -= 1
+            if evidence == "story":
+                start, end = self._mend(text, start, end)
+            elif end - start > 2 and text[start] in _BEFORE:
+                start += 1
             name = text[start:end]
             if traditional and (evidence != "story" or margin < _DOUBTFUL or len(name) != _PLAIN or not self._is_known(name, 0)):
                 continue
             need = needed.get(name)
             if need is None:
                 # 丁 of 甲, 乙, 丙, 丁 begins no name.
-                made_up = evidence != "story" and name[0] == "丁" and "丙" in text
+                known = self._is_known(name, 0)
+                form = evidence != "story"
+                made_up = form and (
+                    name in self._known_to_all
+                    or not self._never.isdisjoint(name)
+                    or name[1:] in self._titles
+                    or (len(name) == 2 and name[1] in _STEMS)
+                    or (name[0] == "丁" and "丙" in text)
+                )
                 possible = self._may_be_somebody(name) and not made_up
                 need = needed[name] = _SURE[evidence][self._is_word(name)] if possible else math.inf
-                if need < 0 and not self._is_known(name, 0):
-                    need = needed[name] = 0.0
+                if not known and need < math.inf:
+                    need = needed[name] = max(need, _SURE_OF_OTHERS if form else _UNKNOWN)
             # What touches a mask is the rest of one: 欧阳 of 欧阳某1.
             if (
                 need == math.inf
@@ -406,15 +444,43 @@ class PersonScanner:
                     continue
                 item = found[name] = _Evidence(_DOUBTFUL, _MODEL_RULE, "mention")
             item.tagged += 1
-        for name, margins in repeated.items():
+        return sure, repeated
+
+    def _take_doubtful(self, text: str, doubtful: dict[str, list[float]], found: dict[str, _Evidence]) -> None:
+        """Of a form the names that the model has doubts about in every place, as far as all places together are enough."""
+        company = any(item.points >= _ENOUGH and self._is_full_name(name) for name, item in found.items())
+        for name, margins in doubtful.items():
             if name in found:
                 continue
             full = self._is_full_name(name)
-            if (full or self._sounds.issuperset(name)) and _is_enough(
-                margins, text.count(name), _REPEATED if full else _REPEATED[1:]
-            ):
+            bounds = (*_REPEATED, *(_IN_COMPANY if company else ())) if full else _OTHERS_REPEATED
+            if _is_enough(margins, text.count(name), bounds):
                 found[name] = _Evidence(_ENOUGH, _MODEL_RULE, "mention", len(margins))
-        return sure
+
+    def _mend(self, text: str, start: int, end: int) -> tuple[int, int]:
+        """The bounds of a name that the model tore: it left off the last character, or took one from before or a word behind."""
+        known, next_known = self._is_known(text, start), self._is_known(text, start + 1)
+        if known and not next_known and end - start == _PLAIN and text[end - 1 : end + 1] not in self._followers:
+            return start, end  # as most names are
+        if end - start > 2 and next_known and not known:
+            read = self._name_at(text, start + 1)
+            torn = read is not None and read.clean and read.end == end + 1
+            if torn or text[start] in _BEFORE_NAMES:
+                return start + 1, end + torn
+        if end - start > 5 or not known:
+            return start, end
+        read = self._name_at(text, start)
+        clean = read.end if read is not None and read.clean else 0
+        if start + 1 < clean < end and text[clean : clean + 2] in self._followers:
+            return start, clean
+        longer = end
+        if end - start < 4 and not clean and self._has_two_surnames(text, start):
+            longer = start + 4
+        elif (clean == end + 1 and end - start == 2) or (clean and text[start:end] in self._compound):
+            longer = clean
+        # A name that also stands without the rest is whole.
+        whole = longer > end and text.count(text[start:longer]) == text.count(text[start:end])
+        return start, longer if whole else end
 
     def _is_full_name(self, name: str) -> bool:
         """Whether ``name`` is a surname with one or two characters that are no title (张女士, 王男)."""
@@ -645,15 +711,32 @@ class PersonScanner:
                 known = found.setdefault(text[start:end], _Evidence(0, _PARTY_RULE, role))
                 known.add(_ENOUGH, _PARTY_RULE, role)
         names = {name: evidence for name, evidence in found.items() if evidence.points >= _ENOUGH}
-        for name in self._overlong(text, names):
-            del names[name]
-        read = frozenset(item.start for item in mentions if item.label == "PERSON" and item.margin > _SURE_IN_ZONE)
+        overlong = self._overlong(text, names, evidence)
+        if evidence == "story":
+            overlong += self._across(text, names)
+        if evidence == "cue":
+            overlong += self._run_on(text, names)
+        for name in overlong:
+            names.pop(name, None)
+        read = frozenset(
+            item.start
+            for item in mentions
+            if item.label == "PERSON"
+            and (
+                item.margin > _SURE_IN_ZONE
+                or (
+                    item.margin > _DOUBTFUL
+                    and text[item.start - 1 : item.start] in self._beside
+                    and text[item.end : item.end + 1] not in _UNITS
+                )
+            )
+        )
         spans: list[PersonSpan] = []
         for _ in range(12):
             if not names:
                 return []
             spans = self._mentions(text, names, zones, read)
-            more = self._neighbours(text, spans, names, zones) if evidence == "story" else {}
+            more = self._neighbours(text, spans, names, zones, evidence) if evidence != "label" else {}
             if not more:
                 break
             names.update(more)
@@ -671,30 +754,61 @@ class PersonScanner:
             and not self._is_body(text, start)
         )
 
-    def _overlong(self, text: str, names: dict[str, _Evidence]) -> list[str]:
+    def _overlong(self, text: str, names: dict[str, _Evidence], evidence: Evidence) -> list[str]:
         """Names a title pattern made too long (X 妨 of X 妨害公务): they stand once, and another name begins them.
 
         Of a name with a dot only a rule knows better where it ends than a pattern: the model cuts 艾力·阿布都拉.
         """
         return [
             name
-            for name, evidence in names.items()
-            if (evidence.rule in self._pattern_rules or evidence.rule == _MODEL_RULE)
+            for name, item in names.items()
+            if (item.rule in self._pattern_rules or item.rule == _MODEL_RULE)
             and any(
-                names[name[:length]].ruled or _DOTS.isdisjoint(name) for length in range(2, len(name)) if name[:length] in names
+                names[name[:length]].ruled or (_DOTS.isdisjoint(name) and (evidence == "story" or not item.ruled))
+                for length in range(2, len(name))
+                if name[:length] in names
             )
             and text.count(name) == 1
+        ]
+
+    @staticmethod
+    def _across(text: str, names: dict[str, _Evidence]) -> list[str]:
+        """Names of one place and one doubt that run into a name which stands elsewhere too: they hide only its beginning."""
+        lengths = sorted({len(name) for name in names})
+        across = []
+        for name, evidence in names.items():
+            if evidence.rule != _MODEL_RULE or evidence.tagged != 1 or evidence.points > _ENOUGH:
+                continue
+            start = text.find(name)
+            end = start + len(name)
+            later = [
+                text[at : at + length]
+                for at in range(start + 1, end)
+                for length in lengths
+                if at + length > end and text[at : at + length] in names
+            ]
+            if any(text.count(other) > 1 for other in later) and text.count(name) == 1:
+                across.append(name)
+        return across
+
+    def _run_on(self, text: str, names: dict[str, _Evidence]) -> list[str]:
+        """Names to which only the model gives the next word's first character: 王畅休 of 王畅, who mostly stands alone."""
+        return [
+            name
+            for name, evidence in names.items()
+            if evidence.rule == _MODEL_RULE and name[:-1] in names and text.count(name) * 2 < text.count(name[:-1])
         ]
 
     def _mentions(self, text: str, names: dict[str, _Evidence], zones: Zones, read: frozenset[int]) -> list[PersonSpan]:
         keys = list(names)
         mentions = find_names(zones.hits.codes, keys)
         companies = {index for index, _, end in mentions if text.startswith("公司", end)}
-        # What the model takes for a name here and for a word elsewhere in the text is a word.
+        # What the model takes for a name here and for a word or a place elsewhere in the text is none.
         words = {index for index, name in enumerate(keys) if not names[name].ruled and self._is_word(name)}
         if words:
             counts = Counter(index for index, _, _ in mentions)
-            words = {index for index in words if names[keys[index]].tagged * 2 < counts[index]}
+            places = {index for index, _, end in mentions if text[end : end + 1] in _UNITS}
+            words = {index for index in words if index in places or names[keys[index]].tagged * 2 < counts[index]}
         spans = []
         for index, start, end in mentions:
             # Two characters may stand in the name of a court (高明区人民法院) by chance, three hardly do.
@@ -704,11 +818,30 @@ class PersonScanner:
                 continue
             entity = "ORGANISATION" if index in companies else "PERSON"
             spans.append(PersonSpan(start, end, entity, evidence.rule, evidence.role))
+            latin = _LATIN_NAME.match(text, end) if text[end : end + 1] in _BRACKETS else None
+            if latin is not None:
+                spans.append(PersonSpan(*latin.span("name"), entity, evidence.rule, evidence.role))
         return spans
 
-    def _neighbours(self, text: str, spans: list[PersonSpan], names: dict[str, _Evidence], zones: Zones) -> dict[str, _Evidence]:
-        """Names in one list with a known name: a whole item between two marks of enumeration need not begin with a surname."""
+    def _neighbours(
+        self, text: str, spans: list[PersonSpan], names: dict[str, _Evidence], zones: Zones, evidence: Evidence
+    ) -> dict[str, _Evidence]:
+        """Names in one list with a known name.
+
+        In a story an item between two marks of enumeration need not begin with a surname; in forms it is a name beyond doubt.
+        """
         more: dict[str, _Evidence] = {}
+        if evidence == "cue":
+            for span in spans:
+                follow = _LIST.match(text, span.end) if span.entity == "PERSON" else None
+                end = self._strict_end(text, follow.end(), False, False) if follow and follow.end() < len(text) else None
+                if follow is not None and end is not None and text[follow.end() : end] not in self._known_to_all:
+                    self._take(text, follow.end(), end, span, names, zones, more)
+                if text[span.start - 1 : span.start] in _AND and span.start > 1:
+                    begin = self._name_before(text, span.start - 1)
+                    if begin is not None and self._is_full_name(text[begin : span.start - 1]):
+                        self._take(text, begin, span.start - 1, span, names, zones, more)
+            return more
         starts = {span.start for span in spans}
         for span in spans:
             follow = _LIST.match(text, span.end) if text[span.end : span.end + 1] in _MORE else None

@@ -25,6 +25,8 @@ LexiconName = Literal[
     "never_name",  # of these, such as no full name holds either
     "not_a_name",  # words that begin like a name
     "nobody",  # what the model takes for a person and is none
+    "history",  # persons of history: in forms nobody
+    "stand_in",  # who stands for anybody: in forms nobody
     "nobody_part",  # characters of such
     "name_part",  # morphemes of two and three characters: two of them in a row are a Tibetan, Mongolian, Uyghur or Yi name
     "transliteration",  # characters that write foreign names

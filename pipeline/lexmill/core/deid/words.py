@@ -7,7 +7,16 @@ from lexmill.core.deid.lexer import MAX_LISTS, Lexer, Search
 from lexmill.core.deid.tables import DeidTables
 from lexmill.core.structure import casenumber
 
-BODY, ORGANISATION, CUE, ADDRESS, BIRTH = "body", "organisation", "cue", "address", "birth"
+BODY, ORGANISATION, BRAND, CUE, ADDRESS, BIRTH = "body", "organisation", "brand", "cue", "address", "birth"
+# What is said of brands: that they are registered, that somebody uses them.
+OWNED, USED = "商标", "侵权"
+# The page of a book that names its press.
+IMPRINT, IMPRINTS = "imprint", ("CIP", "出版发行")
+# What people do on a site: 在泽沛网买了….
+SITES = tuple(f"网{act}" for act in ("买", "购买", "上买", "上购", "下单", "平台", "投资", "投了", "注册", "充值", "订", "借了"))
+# A township whose village a court masked, and a masked place: 泽沛镇某村, 夏邑县某泽沛村.
+HALF_MASKED = "half masked"
+_HALF_MASKED = tuple(f"{unit}{mask}" for unit in "镇乡道村市区县" for mask in "某×")
 # What shows a birth date: the character of these words that stands at that place.
 BIRTH_WORDS = {
     **{f"{before}生": 1 for before in "日月 （(出"},
@@ -19,7 +28,7 @@ BIRTH_WORDS = {
 CASE_NUMBER, TITLE, DOT, DOOR, ALIAS, SHORT_FORM, ID_CUE = (
     "case_number", "title", "dot", "door", "alias", "short_form", "id_cue",
 )  # fmt: skip
-ALIAS_RULE, SHORT_FORM_RULE = "alias.person", "alias.short_form"
+ALIAS_RULE, SHORT_FORM_RULE, BRAND_RULE = "alias.person", "alias.short_form", "alias.brand"
 DOTS = "·•・‧∙●"
 # What a door number stands behind.
 DOOR_PLACES = "路街道巷弄村区园苑庄里厦场寓楼同院"
@@ -46,6 +55,12 @@ def word_lists(rules: DeidTables) -> dict[str, tuple[Search, tuple[str, ...]]]:
             "leftmost",
             (word for table in rules.organisation for word in (*table.suffixes.split(), *table.doubtful.split())),
         ),
+        BRAND: (
+            "starts",
+            (*(word for table in rules.alias if table.id == BRAND_RULE for word in table.cues.split()), OWNED, USED, *SITES),
+        ),
+        HALF_MASKED: ("starts", _HALF_MASKED),
+        IMPRINT: ("starts", IMPRINTS),
         CUE: ("leftmost", (word for table in rules.role for word in table.cues.split())),
         ADDRESS: ("all", (word for table in rules.address for word in table.cues.split())),
         BIRTH: ("starts", BIRTH_WORDS),
