@@ -2,8 +2,13 @@
 
 import os
 import re
+import select
+import socket
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,21 +58,39 @@ def in_objects(site: Site, name: str, endpoint: str) -> ObjectSite:
     return ObjectSite(config, url)
 
 
-def only(site: Site, source: str) -> Site:
-    """The same with one source."""
+def only(site: Site, *sources: str) -> Site:
+    """The same with some of its sources."""
     head, *tables = re.split(r"(?=\[\[source\]\]\n)", site.config.read_text(encoding="utf-8"))
-    chosen = [table for table in tables if f'name = "{source}"' in table]
+    chosen = [table for table in tables if any(f'name = "{source}"' in table for source in sources)]
     site.config.write_text(head + "".join(chosen), encoding="utf-8")
     return site
 
 
+@dataclass(frozen=True)
+class Local:
+    """A run on a disk, and what it left."""
+
+    site: Site
+    digests: dict[str, str]
+
+    def until_dedup(self) -> dict[str, str]:
+        """What a run until stage dedup leaves of it."""
+        ours = ("runs/main/ingest/", "runs/main/dedup/", "runs/main/work/dedup.")
+        return {name: sha256 for name, sha256 in self.digests.items() if name.startswith(ours)}
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Local:
+    site = only(make_site(tmp_path_factory.mktemp("local")), "statutes", "exams")
+    site.run()
+    return Local(site, digests(site))
+
+
 @pytest.mark.smoke
-def test_a_small_run_has_the_bytes_of_a_local_one_and_no_credentials_anywhere(tmp_path: Path, url: str) -> None:
-    local = only(make_site(tmp_path), "statutes")
-    remote = in_objects(local, "small", url)
-    local.run("--set", "cluster.workers=1")
-    done = remote.run("--log-format", "json", "--set", "cluster.workers=1")
-    assert digests(remote) == digests(local)
+def test_a_small_run_has_the_bytes_of_a_local_one_and_no_credentials_anywhere(local: Local, url: str) -> None:
+    remote = in_objects(local.site, "small", url)
+    done = remote.run("--log-format", "json")
+    assert digests(remote) == local.digests
     said = [
         done.stdout.encode(),
         done.stderr.encode(),
@@ -88,3 +111,81 @@ def command(*arguments: str, code: int = 0, environment: dict[str, str] | None =
     assert done.returncode == code, f"{arguments}: exit {done.returncode}, not {code}:\n{done.stderr[-3000:]}"
     assert not [secret for secret in (KEY, SECRET, TOKEN) if secret in done.stdout + done.stderr]
     return done
+
+
+def parts_done(site: Site) -> int:
+    return sum("/receipts/" in f"/{name}" for name in files.listing(site.run_folder))
+
+
+class Gate:
+    """A way to the endpoint that can be shut."""
+
+    def __init__(self, behind: str) -> None:
+        self._behind = int(behind.rpartition(":")[2])
+        self._open = True
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._pairs: list[socket.socket] = []
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                came, _ = self._socket.accept()
+                if not self._open:
+                    came.close()
+                    continue
+                there = socket.create_connection(("127.0.0.1", self._behind))
+                self._pairs += [came, there]
+                threading.Thread(target=self._pass_on, args=(came, there), daemon=True).start()
+
+    def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError, ValueError), one, other:
+            while True:
+                for ready in select.select([one, other], [], [])[0]:
+                    data = ready.recv(1 << 16)
+                    if not data:
+                        return
+                    (other if ready is one else one).sendall(data)
+
+    def shut(self) -> None:
+        self._open = False
+        for one in self._pairs:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def open(self) -> None:
+        self._open = True
+
+    def close(self) -> None:
+        self.shut()
+        self._socket.close()
+
+
+@contextmanager
+def gate_to(url: str) -> Iterator[Gate]:
+    gate = Gate(url)
+    try:
+        yield gate
+    finally:
+        gate.close()
+
+
+def test_a_store_that_goes_away_stops_the_run_and_the_same_command_goes_on(
+    local: Local, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
+    with gate_to(url) as gate:
+        site = in_objects(local.site, "gate", gate.url)
+        process = site.start("--until", "dedup")
+        while process.poll() is None and parts_done(site) < 4:
+            time.sleep(0.5)
+        gate.shut()
+        _, err = process.communicate(timeout=300)
+        assert process.returncode == 6, err[-3000:]
+        assert "object storage cannot be reached" in err
+        assert not [secret for secret in (KEY, SECRET, TOKEN) if secret in err]
+        gate.open()
+        # The dead run's lock still stands: its process is gone, so it is taken over at once.
+        site.run("--until", "dedup")
+        assert digests(site) == local.until_dedup()
