@@ -118,6 +118,9 @@ PLANTED = "planted-SECRET"
         ("foreign = false", f'foreign = false\n[storage]\nendpoint_url = "http://u:{PLANTED}@h:1"', "credentials never stand"),
         ("foreign = false", 'foreign = false\n[storage]\nendpoint_url = "minio:9000"', "https://minio.example:9000"),
         ('workspace = "w"', 'workspace = "ftp://host/w"', "neither a path nor an s3:// URL"),
+        ('workspace = "w"', 'workspace = "s3://bucket/w*"', "may not hold any of"),
+        ('workspace = "w"', 'workspace = "s3://bucket/w[1]"', "may not hold any of"),
+        ('workspace = "w"', 'workspace = "s3://bucket/../other/w"', "may not hold any of"),
     ],
 )
 def test_a_run_file_with_credentials_is_refused_and_not_repeated(tmp_path: Path, before: str, after: str, said: str) -> None:

@@ -64,6 +64,9 @@ def at(place: str | Path) -> Path:
         raise ConfigError(fault)
     if urlsplit(url).scheme != "s3":
         raise ConfigError(f"{url}: is neither a path nor an s3:// URL")
+    if _PATTERN & set(url) or ".." in url.split("/"):
+        # The store's own commands would take them for a pattern, and find other people's files.
+        raise ConfigError(f"{url}: a place in object storage may not hold any of * ? [ ], nor ..; name another")
     import fsspec
     from upath import UPath
 
@@ -75,6 +78,7 @@ def at(place: str | Path) -> Path:
     return cast(Path, UPath(url, use_listings_cache=False))
 
 
+_PATTERN = frozenset("*?[]")
 _CREDENTIALS = (
     "credentials never stand in a run file or a URL: put them into the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or "
     "~/.aws, or give the machine a role"

@@ -43,6 +43,14 @@ CARDS = ("DATACARD.md", "DATACARD.zh.md")
 # What of the run file shapes no byte of a release, or stands in it in words.
 _NOT_HASHED = {"version", "workspace", "run", "rules", "source", "review", "report", "nightly", "cluster", "storage", "path"}
 
+# Files stand in the manifest by their digests: where they lie, and how the run file spells that, shapes no byte either.
+_FILES: Any = {
+    "decontaminate": {"benchmarks"},
+    "filter": {"model"},
+    "screen": {"__all__": {"words", "model"}},
+    "tokenize": {"tokenizer"},
+}
+
 
 @dataclass(frozen=True)
 class ShardSet:
@@ -127,7 +135,7 @@ def own_set(job: Job, manifests: Mapping[str, Mapping[str, Any]]) -> ShardSet:
         for entry in filtered["parts"]
     ]
     mix = written_mix(job, tokenized, filtered)
-    config = job.config.model_dump(mode="json")
+    config = job.config.model_dump(mode="json", exclude=_FILES)
     about: dict[str, Any] = {
         "policy": job.config.deidentify.policy if job.config.deidentify.enabled else None,
         "deidentification": _deidentification(job) if job.config.deidentify.enabled else None,

@@ -187,11 +187,23 @@ class _Object:
         self._version: str | None = version
 
     def write(self, data: bytes) -> None:
-        if self._version is not None:
-            self._version = files.put_over(self._path, data, self._version)
+        if self._version is None:
+            return
+        # Where it is not taken, it is another's by now; or it arrived, but its answer was lost, and it was tried once more.
+        self._version = files.put_over(self._path, data, self._version) or _version_of_mine(self._path, data)
 
     def close(self) -> None:
         self._version = None
+
+
+def _version_of_mine(path: Path, data: bytes) -> str | None:
+    """The version of the lock, if it names the holder that ``data`` names."""
+    try:
+        version = files.version_of(path)
+        found = orjson.loads(files.read_bytes(path))
+    except (FileNotFoundError, orjson.JSONDecodeError):
+        return None
+    return version if found.get("holder") == orjson.loads(data)["holder"] else None
 
 
 def _taken_over(path: Path, seen: dict[str, Any] | None, data: bytes) -> "_Object | None":
@@ -211,6 +223,7 @@ def _created(path: Path, data: bytes) -> "_File | _Object | None":
             version = files.put_new(path, data)
         except Exception as error:
             raise stopping(error) or error from None
+        version = version or _version_of_mine(path, data)
         return _Object(path, version) if version else None
     try:
         return _File(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -107,13 +107,14 @@ def list_files(patterns: list[str]) -> Iterator[RawFile]:
     local = [pattern for pattern in patterns if not _is_url(pattern)]
     remote = [pattern for pattern in patterns if _is_url(pattern)]
     unmatched = set(patterns)
-    before = None
+    before: tuple[str, str] | None = None
     streams = [_local(local, root), *(_remote(pattern, root) for pattern in remote)]
     for file, matched in heapq.merge(*streams, key=lambda found: found[0].relative):
         unmatched -= matched
-        if file.relative != before:
+        # Two patterns may name one file; what stands for a name that no table holds may be another file's name.
+        if (file.relative, file.rule) != before:
             yield file
-        before = file.relative
+        before = (file.relative, file.rule)
     for pattern in patterns:
         if pattern in unmatched:
             if not _is_url(pattern) and Path(pattern).is_dir():

@@ -166,6 +166,9 @@ class Releases:
         folder = self.find(str(body["release"])) or self.root / f"{today.isoformat()}-{body['release']}"
         if self.is_whole(folder, body):
             return folder
+        # Half a release that nobody will finish holds data for nothing.
+        for half in self.unfinished():
+            files.remove(half)
         # What stands here is half of it, or damaged: the name is a digest of what it holds.
         files.remove(folder / MANIFEST)
         files.remove(folder)

@@ -29,6 +29,17 @@ FOUND += [
     ("持Z000000(1)来港", "PERMIT", "Z000000(1)"),
     ("AB000000（9）", "PERMIT", "AB000000（9）"),
 ]
+# What stands behind its name is no number that the detector reads; the document is held back.
+NAMED = [
+    ("公民身份号码：110105,20880101,2366。", "ID_CARD", "110105,20880101,2366"),
+    ("身份证号 110105 | 20880101 | 2366 |", "ID_CARD", "110105 | 20880101 | 2366"),
+    ("身份号码110105（2088年01月01日）2366，", "ID_CARD", "110105（2088年01月01日）2366"),
+    ("身份证：110105</b><b>20880101</b>2366", "ID_CARD", "110105</b><b>20880101</b>2366"),
+    ("身份证：一一O一O五二O八八O一O一二三六六", "ID_CARD", "一一O一O五二O八八O一O一二三六六"),
+    ("身份证：110105\u31642088\uffa001012366", "ID_CARD", "110105\u31642088\uffa001012366"),
+    ("公民身份证的号码见附件。110105,20880101,2366", "", ""),
+    ("身份证：110105,20880101,2369；", "", ""),
+]
 PARTED = [" ", "\u00a0", "\u2009", "\u3000", "\u200b", "-", "\u2011", ".", "·", "•", ") (", "\n", "\r\n", "   "]
 SCRIPTS = [
     "０１２３４５６７８９",
@@ -77,6 +88,13 @@ NONE = [
 def test_found(text: str, kind: str, value: str, strict: Detector) -> None:
     assert [(item.kind, text[item.start : item.end]) for item in find_valid_identifiers(text)] == [(kind, value)]
     assert find_valid_identifiers(mask(text, "auto", strict).text) == []
+
+
+@pytest.mark.parametrize(("text", "kind", "value"), NAMED)
+def test_found_behind_its_name_whatever_parts_it(text: str, kind: str, value: str) -> None:
+    assert [(item.kind, text[item.start : item.end]) for item in find_valid_identifiers(text)] == (
+        [(kind, value)] if kind else []
+    )
 
 
 @pytest.mark.parametrize(("kind", "number"), [("ID_CARD", "11010520880101023X"), ("BANK_CARD", "6222000011112223")])

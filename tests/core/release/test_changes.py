@@ -25,7 +25,12 @@ def body(*sets: dict[str, dict[str, int]]) -> dict[str, Any]:
 
 
 def test_rules_are_counted_over_all_sets_and_equal_ones_left_out() -> None:
-    old = body({"filter": {"drop:quality.menu": 3, "edit:x.same": 2, "n_sentences": 9}, "ingest": {"quarantine:ingest.empty": 1}})
+    old = body(
+        {
+            "filter": {"drop:quality.menu": 3, "edit:x.same": 2, "n_sentences": 9, "length.qa:13": 4},
+            "ingest": {"quarantine:ingest.empty": 1},
+        }
+    )
     new = body(
         {"filter": {"drop:quality.menu": 2, "edit:x.same": 1}},
         {"filter": {"drop:quality.menu": 6, "edit:x.same": 1, "n_sentences": 1}},

@@ -15,12 +15,17 @@ _NUMERALS = {
 }
 _FIGURE = (
     rf"[\d{''.join(_NUMERALS)}\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089"
-    r"\u2460-\u2468\u2474-\u247c\u24ea\u24f5-\u24fd\u2776-\u277e]"
+    r"\u2460-\u2468\u2474-\u247c\u24ea\u24f5-\u24fd\u24ff\u2776-\u277e]"
 )
 # Up to four characters that are no letter and no digit may part two figures, line breaks among them; commas, quotes and the like
 # do not, for they part numbers, and U+001E parts fields.
 _BLANK = r"[^\w\x1e,;:!?/\\%*+=<>@#$&|~\"'，、；：。！？／％×《》“”‘’…【】\[\]〔〕]"
 _RUN = re.compile(rf"{_FIGURE}(?:{_BLANK}{{0,4}}{_FIGURE}){{10,}}(?:{_BLANK}{{0,4}}[XxＸｘ])?")
+# Behind its name an identity number is looked for whatever parts its figures (commas, bars, markup, a date), to the end of the
+# sentence; letters that look like figures are read as such there.
+_NAMED = re.compile(r"身份(?:证|号)[^。；;\x1e]{17,100}")
+_LOOK_ALIKE = {"O": "0", "o": "0", "l": "1", "I": "1"}
+_NAMED_FIGURE = re.compile(rf"{_FIGURE}|[XxＸｘOolI]")
 _PART = re.compile(rf"(?:{_FIGURE}|[XxＸｘ])+")
 _ID_CARD = re.compile(r"(?=([1-9][0-9]{5}(?:1[89]|20)[0-9]{2}[01][0-9][0-3][0-9][0-9]{3}[0-9X]))")
 _CARD_LENGTHS = (19, 18, 17, 16)
@@ -128,11 +133,13 @@ def _is_hong_kong_card(value: str) -> bool:
 def find_valid_identifiers(text: str) -> list[Identifier]:
     """Identity numbers, bank cards, 统一社会信用代码, VIN, IMEI, Hong Kong cards with right check digits, and mobiles, sorted.
 
-    Identity numbers are found in figures of any script, whatever they are grouped by and whatever figures go on before and after;
+    Identity numbers are found in figures of any script, whatever they are grouped by and whatever figures go on before and after,
+    and behind their name (身份证, 身份号码) whatever stands between the figures;
     bank cards are whole groups of figures; codes with letters are written in one piece, in any width; an IMEI stands behind its
     name; mobiles have clean borders.
     """
     found = list(_codes(text))
+    found += _named(text)
     found += [
         Identifier(*match.span(1), "IMEI")
         for match in _IMEI.finditer(text)
@@ -143,7 +150,18 @@ def find_valid_identifiers(text: str) -> list[Identifier]:
         low = max(0, run.start() - _BEFORE)
         folded = text[low : run.end() + _AFTER].translate(_WIDTH)
         found += [Identifier(low + start, low + end, "MOBILE") for start, end in _mobiles(folded)]
-    return sorted(found)
+    return sorted(set(found))
+
+
+def _named(text: str) -> Iterator[Identifier]:
+    for match in _NAMED.finditer(text):
+        places = [figure.start() for figure in _NAMED_FIGURE.finditer(text, *match.span())]
+        figures = "".join(_LOOK_ALIKE.get(text[place]) or _fold(text[place]) for place in places)
+        yield from (
+            Identifier(places[card.start(1)], places[card.end(1) - 1] + 1, "ID_CARD")
+            for card in _ID_CARD.finditer(figures)
+            if _is_id_card(card.group(1))
+        )
 
 
 def _codes(text: str) -> Iterator[Identifier]:

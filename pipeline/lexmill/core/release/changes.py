@@ -39,7 +39,7 @@ def _rules(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[in
         one, other = (total(body, stage)[1] for body in (old, new))
         for name in sorted(one.keys() | other.keys()):
             # What is tallied by another name is no row of a ledger.
-            if ":" in name and one.get(name, 0) != other.get(name, 0):
+            if name.partition(":")[0] in ("drop", "edit", "quarantine") and one.get(name, 0) != other.get(name, 0):
                 found[f"{stage} {name}"] = (one.get(name, 0), other.get(name, 0))
     return found
 
