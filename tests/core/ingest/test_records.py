@@ -271,8 +271,14 @@ def test_markup_and_references_inside_fields() -> None:
         orjson.dumps({"text": "<p>甲&nbsp;乙</p><p>丙</p>"})
         + b"\n"
         + orjson.dumps({"text": "3&permil;、&lt;丁&gt; AT&T a<b &amp;amp;ldquo;"})
+        + b"\n"
+        + orjson.dumps({"text": "&#49&#48;&#x4e01 A&#B"})
     )
-    assert [record.text for record in all_of(data, "jsonl") if isinstance(record, Record)] == ["甲 乙\n丙", "3‰、<丁> AT&T a<b “"]
+    assert [record.text for record in all_of(data, "jsonl") if isinstance(record, Record)] == [
+        "甲 乙\n丙",
+        "3‰、<丁> AT&T a<b “",
+        "10丁 A&#B",
+    ]
 
 
 def test_mojibake_is_mended_or_refused() -> None:

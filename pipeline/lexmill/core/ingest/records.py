@@ -98,7 +98,8 @@ WORD = frozenset({"doc", "docx"})
 
 # Markup inside a field, as dumps of web sites have it.
 _MARKUP = re.compile(r"</(?:p|div|span|td|table|html|body|font|h[1-6])>|<br\s*/?>", re.IGNORECASE)
-_REFERENCE = re.compile(r"&(?:[a-zA-Z]{2,8}|#[0-9]{2,6}|#x[0-9a-fA-F]{2,5});")
+# A number need not be closed (HTML, 13.2.5.80).
+_REFERENCE = re.compile(r"&(?:[a-zA-Z]{2,8};|#[0-9]{2,6};?|#[xX][0-9a-fA-F]{2,5};?)")
 # Web sites escape what is escaped already (&amp;amp;ldquo;).
 _MAX_ESCAPED = 3
 
