@@ -148,7 +148,7 @@ class AddressScanner:
                 for stop in _LEFT.finditer(text, low, match.start()):
                     start = stop.end()
                 self._add(text, self._county_end(text, start, match.end()), match.end(), self._door_rule, "ADDRESS", zones, spans)
-            for match in _BEFORE_POSTCODE.finditer(text) if zones.hits.of(IMPRINT) else ():
+            for match in _BEFORE_POSTCODE.finditer(text) if zones.hits.has_any(IMPRINT, IMPRINT) else ():
                 start = self._county_end(text, *match.span("place"))
                 self._add(text, start, match.end("place"), self._door_rule, "ORG_ADDRESS", zones, spans)
             for _, at, _ in zones.hits.of(HALF_MASKED):

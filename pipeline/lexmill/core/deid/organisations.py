@@ -176,7 +176,7 @@ class OrganisationScanner:
             if plain and not common and not zones.overlap(start, end):
                 names.setdefault(name, _Kind(BRAND_RULE, self.kind(name).entity))
         if evidence != "story":
-            for press in _PRESS.finditer(text) if zones.hits.of(IMPRINT) else ():
+            for press in _PRESS.finditer(text) if zones.hits.has_any(IMPRINT, IMPRINT) else ():
                 names.setdefault(press["name"], self._kinds[_REGISTERED_FORM])
             # What a form calls a firm after it gave its whole name: 泽沛公司, 泽沛茶 of 某市泽沛茶叶有限公司.
             for name, kind in list(full.items()):
