@@ -3,6 +3,7 @@
 import os
 import re
 import select
+import signal
 import socket
 import subprocess
 import threading
@@ -16,7 +17,8 @@ import pytest
 
 from lexmill.config import at
 from lexmill.store import files
-from tests.end_to_end.conftest import LEXMILL, Site, digests, make_site
+from tests.end_to_end.conftest import LEXMILL, SETTINGS, Site, digests, make_site
+from tests.end_to_end.elsewhere import elsewhere
 from tests.objects import BUCKET, KEY, SECRET, TOKEN, give_credentials, make_bucket, serving
 
 pytestmark = pytest.mark.slow
@@ -117,6 +119,19 @@ def parts_done(site: Site) -> int:
     return sum("/receipts/" in f"/{name}" for name in files.listing(site.run_folder))
 
 
+@pytest.mark.parametrize("moment", [1, 6])
+def test_a_run_killed_in_the_middle_goes_on_and_two_at_a_time_are_refused(local: Local, url: str, moment: int) -> None:
+    site = in_objects(local.site, f"killed{moment}", url)
+    process = site.start()
+    while process.poll() is None and parts_done(site) < moment:
+        time.sleep(0.5)
+    assert "held by process" in site.run(code=5).stderr
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    site.run()
+    assert digests(site) == local.digests
+
+
 class Gate:
     """A way to the endpoint that can be shut."""
 
@@ -189,3 +204,64 @@ def test_a_store_that_goes_away_stops_the_run_and_the_same_command_goes_on(
         # The dead run's lock still stands: its process is gone, so it is taken over at once.
         site.run("--until", "dedup")
         assert digests(site) == local.until_dedup()
+
+
+def test_workers_elsewhere_need_the_store_and_no_common_file_system(
+    tmp_path: Path, local: Local, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = in_objects(local.site, "cluster", url)
+    with elsewhere(tmp_path / "dask", 2) as dask:
+        settings = ("cluster.kind=address", f"cluster.address={dask.address}", "cluster.workers=0")
+        site.run("--until", "dedup", settings=settings)
+        assert digests(site) == local.until_dedup()
+        log = (tmp_path / "dask" / "dask.log").read_bytes()
+        assert not [secret for secret in (KEY, SECRET, TOKEN) if secret.encode() in log]
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setitem(os.environ, name, "")
+    with elsewhere(tmp_path / "dask2", 1) as dask:
+        give_credentials(monkeypatch, url)
+        settings = ("cluster.kind=address", f"cluster.address={dask.address}", "cluster.workers=0")
+        done = site.run("--set", "run='again'", settings=settings, code=2)
+        assert "cannot read the workspace" in done.stderr
+
+
+def nights(site: Site) -> list[str]:
+    """Two nights, a takedown and a reshuffle; the releases after each."""
+    chosen = [part for setting in (*SETTINGS, "dedup.history=true") for part in ("--set", setting)]
+    found = []
+
+    def then(*arguments: str) -> None:
+        command(*arguments, *chosen)
+        found.append(str(files.read_json(site.workspace / "releases" / "latest.json")["release"])[len("2026-11-30-") :])
+
+    raw = site.config.parent / "raw"
+    then("nightly", str(site.config))
+    (raw / "new.txt").write_text(
+        "劳动合同\n甲方：南山机械厂\n乙方：李四\n" + "第一条 乙方在车间工作，每月工资伍仟元。\n" * 20, encoding="utf-8"
+    )
+    then("nightly", str(site.config))
+    command("nightly", str(site.config), *chosen, code=99)
+    text = min((site.workspace / "releases").glob("*/text/*.parquet"), key=str)
+    doc_id = files.read_columns(text, ["doc_id"])["doc_id"][0].as_py()
+    then("takedown", str(site.config), "--doc-id", doc_id, "--yes")
+    assert "absent" in command("prove-absent", str(site.config), "--doc-id", doc_id, *chosen).stdout
+    then("reshuffle", str(site.config))
+    command("purge", str(site.config), "--yes", *chosen)
+    return found
+
+
+def test_nights_a_takedown_and_a_reshuffle_publish_what_they_do_on_a_disk(tmp_path: Path, url: str) -> None:
+    found = []
+    for kind in ("local", "remote"):
+        site = only(make_site(tmp_path / kind), "statutes")
+        raw = site.config.parent / "raw"
+        raw.mkdir()
+        text = site.config.read_text(encoding="utf-8")
+        pattern = next(line for line in text.splitlines() if line.startswith("paths"))
+        for path in sorted(Path("/").glob(pattern.split('"')[1].lstrip("/"))):
+            (raw / path.name).write_bytes(path.read_bytes())
+        text = text.replace(pattern, 'paths = ["raw/*"]')
+        site.config.write_text(text, encoding="utf-8")
+        found.append(nights(in_objects(site, "nights", url) if kind == "remote" else site))
+    assert found[0] == found[1]
+    assert len(set(found[0])) == 4
