@@ -1,6 +1,6 @@
 """How a run grows with workers and with input: wall time by workers, core-seconds a MB by size.
 
-    .venv/bin/python scripts/bench/cluster_scale.py workers FILE.jsonl[.zst] [--mb 150] [--workers 1,2] [--times 2]
+    .venv/bin/python scripts/bench/cluster_scale.py workers FILE.jsonl[.zst] [--mb 150] [--workers 1,2] [--times 2] [--part-mb 8]
     .venv/bin/python scripts/bench/cluster_scale.py sizes FILE.jsonl[.zst] [--mb 100,300,1000] [--workers 2]
     .venv/bin/python scripts/bench/cluster_scale.py tiles FILE ...   as sizes, --mb may be more than the file has
 
@@ -74,11 +74,21 @@ def lay(path: Path, folder: Path, size: int, *, tiled: bool) -> Path:
     return config
 
 
-def run(config: Path, workers: int) -> tuple[float, float, float]:
+def run(config: Path, workers: int, part_mb: float) -> tuple[float, float, float]:
     """(wall seconds, core-seconds, the largest peak of a process in MB) of a run in a new workspace."""
     with tempfile.TemporaryDirectory(dir=config.parent) as workspace:
         before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        settings = ("--set", f"cluster.workers={workers}", "--set", f"workspace='{workspace}'", "--until", "tokenize", "--json")
+        settings = (
+            "--set",
+            f"ingest.part_mb={part_mb}",
+            "--set",
+            f"cluster.workers={workers}",
+            "--set",
+            f"workspace='{workspace}'",
+            "--until",
+            "tokenize",
+            "--json",
+        )
         command = [sys.executable, "-m", "lexmill.cli", "run", str(config), *settings]
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         wall, used = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -103,6 +113,8 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--mb", default="")
     parser.add_argument("--workers", default="")
+    # As many parts as a run of many gigabytes has a worker: with a few, the last ones leave a worker idle.
+    parser.add_argument("--part-mb", type=float, default=8)
     parser.add_argument("--times", type=int, default=2)
     given = parser.parse_args()
     sizes = [float(size) for size in (given.mb or ("150" if given.what == "workers" else "30,100")).split(",")]
@@ -112,7 +124,7 @@ def main() -> None:
             config = lay(given.file, Path(name), int(size * 1e6), tiled=given.what == "tiles")
             for _ in range(given.times if given.what == "workers" else 1):
                 for number in workers:
-                    wall, cpu, peak = run(config, number)
+                    wall, cpu, peak = run(config, number, given.part_mb)
                     print(
                         f"{size:.0f} MB, {number} workers: {wall:.1f} s, {cpu:.1f} core-s, {cpu / size:.3f} core-s a MB, "
                         f"busy {cpu / wall:.2f} cores, peak of a process {peak:.0f} MB",
