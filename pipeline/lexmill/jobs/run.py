@@ -31,6 +31,7 @@ from lexmill.jobs.recognizers import load_recognizers, recognizer_key
 from lexmill.jobs.resources import classifier_key, load_tokenizer, screen_keys
 from lexmill.jobs.workers import Common, check_workers, refusal, write_common
 from lexmill.store import benchmarks, files, lock
+from lexmill.store.memory import peak_rss
 from lexmill.store.stages import discard_damaged
 from lexmill.store.workspace import RELEASE, Workspace
 
@@ -246,7 +247,7 @@ def _record(job: Job, started: float, before: Usage) -> dict[str, Any]:
         "seconds": round(time.time() - started, 2),
         # With what the command took before it began: imports are a good part of a short run.
         "cpu_seconds": round(took.cpu_self + took.cpu_children - before.cpu_children, 2),
-        "peak_rss_driver": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_rss_driver": peak_rss(),
         "disk_bytes": sum(files.sizes(job.workspace.root).values()),
         "host": socket.gethostname(),
         "python": platform.python_version(),
