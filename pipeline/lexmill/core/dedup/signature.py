@@ -5,9 +5,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 from datasketch import LeanMinHash, MinHash
-from numba import njit, uint32, uint64
 
 from lexmill.core.dedup.utf8 import buffers, decode, longest
+from lexmill.core.kernels import njit, uint32, uint64
 
 SHINGLE: Final = 5  # characters; different cases of one charge stay below a Jaccard of .68 on 5-grams, edited copies above .8
 NUM_PERM: Final = 128

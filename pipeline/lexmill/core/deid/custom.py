@@ -11,8 +11,15 @@ from types import ModuleType
 from typing import Any
 
 import regex
-from presidio_analyzer import EntityRecognizer, LocalRecognizer, Pattern, PatternRecognizer, RecognizerResult, RemoteRecognizer
 
+from lexmill.core.deid.presidio import (
+    EntityRecognizer,
+    LocalRecognizer,
+    Pattern,
+    PatternRecognizer,
+    RecognizerResult,
+    RemoteRecognizer,
+)
 from lexmill.core.deid.recognizers import LANGUAGE
 
 _PROBE = "0"
