@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from eval_deid import split
@@ -39,6 +38,7 @@ from lexmill.core.deid.persons import PersonScanner
 from lexmill.core.deid.tables import DeidTables
 from lexmill.core.deid.tagger import LABELS, N_TAGS, Tagger, fold, kinds_of, write_model
 from lexmill.core.deid.zones import ZoneScanner
+from lexmill.core.kernels import njit
 
 ROOT = Path(__file__).parents[1]
 INPUTS = ROOT / "scripts" / "train_names.toml"

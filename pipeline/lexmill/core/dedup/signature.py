@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from numba import njit, uint32, uint64
 
 from lexmill.core.dedup.utf8 import buffers, decode, longest
+from lexmill.core.kernels import njit, uint32, uint64
 
 if TYPE_CHECKING:
     from datasketch import LeanMinHash

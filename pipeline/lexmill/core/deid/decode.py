@@ -8,11 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from lexmill.core.kernels import cgutils, intrinsic, ir, njit, types
 
 # A row of weights is padded so that its sum is one vector instruction; so is a column of the path.
 WIDTH = 16

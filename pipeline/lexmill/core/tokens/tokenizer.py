@@ -3,10 +3,8 @@
 import importlib.util
 from pathlib import Path
 
-from lexmill.core.tokens import huggingface, sentencepiece_model, tiktoken_ranks
 from lexmill.core.tokens.batch import TokenBatch
-from lexmill.core.tokens.encoding import Backend, Tokenizer, VocabularyError, parity_sample
-from lexmill.core.tokens.tiktoken_ranks import Scheme
+from lexmill.core.tokens.encoding import Backend, Scheme, Tokenizer, VocabularyError, parity_sample
 from lexmill.errors import ConfigError
 
 __all__ = ["INSTALLED", "Backend", "Scheme", "TokenBatch", "Tokenizer", "load", "locate", "parity_sample"]
@@ -25,10 +23,17 @@ def load(name: str, backend: Backend = "reference", scheme: Scheme = "qwen") -> 
     path = locate(name)
     raw = path.read_bytes()
     try:
+        # A worker that tokenises nothing is spared their libraries.
         if path.suffix == ".model":
+            from lexmill.core.tokens import sentencepiece_model
+
             return sentencepiece_model.load(name, raw)
         if path.suffix == ".tiktoken":
+            from lexmill.core.tokens import tiktoken_ranks
+
             return tiktoken_ranks.load(name, raw, backend, scheme, str(path))
+        from lexmill.core.tokens import huggingface
+
         return huggingface.load(name, raw, backend)
     except VocabularyError as error:
         raise _fault(name, str(error)) from None
