@@ -28,6 +28,7 @@ LexiconName = Literal[
     "history",  # persons of history: in forms nobody
     "stand_in",  # who stands for anybody: in forms nobody
     "nobody_part",  # characters of such
+    "given_word",  # two characters that a given name may have and that are a word, or stand together by chance
     "name_part",  # morphemes of two and three characters: two of them in a row are a Tibetan, Mongolian, Uyghur or Yi name
     "transliteration",  # characters that write foreign names
     "title",  # what stands behind a surname where no given name does
