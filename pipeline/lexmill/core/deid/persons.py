@@ -253,6 +253,7 @@ class PersonScanner:
         self._known_to_all = self._stand_ins | frozenset(rules.words("history"))
         self._nobody_part = frozenset(rules.characters("nobody_part"))
         self._given_words = frozenset(rules.words("given_word"))
+        self._given_characters = frozenset(rules.characters("given_character"))
 
     # Reading one name
 
@@ -885,24 +886,38 @@ class PersonScanner:
     ) -> list[PersonSpan]:
         """``spans`` and where the given name of somebody whose full name is known stands alone.
 
-        It is one where both its borders could be a name's and its characters are no word, or where the model reads one.
+        It is one where the model reads one, or both its borders and its characters could be a name's and it is no word.
         """
         owners: dict[str, _Evidence] = {}
         for name, item in names.items():
-            for given in self._given_names(name):
-                if given not in names and self._may_be_somebody(given) and not self._is_word(given):
+            # One mention that only the model sees may be a clause.
+            if item.ruled or item.tagged > 1:
+                for given in self._given_names(name):
                     known = owners.get(given)
-                    owners[given] = item if known is None or _RANK[item.role] > _RANK[known.role] else known
+                    if known is None or _RANK[item.role] > _RANK[known.role]:
+                        owners[given] = item
         if not owners:
             return spans
         keys = list(owners)
+        # Most stand at the end of the full name, which is found already.
+        ends = {span.end for span in spans}
+        rest = [row for row in find_names(zones.hits.codes, keys) if row[2] not in ends]
+        if not rest:
+            return spans
         found = []
         at = 0
-        for index, start, end in find_names(zones.hits.codes, keys):
+        for index, start, end in rest:
+            given = keys[index]
             while at < len(spans) and spans[at].end <= start:
                 at += 1
-            if (at == len(spans) or spans[at].start >= end) and not zones.overlap(start, end):
-                found.append(PersonSpan(start, end, "PERSON", GIVEN_RULE, owners[keys[index]].role))
+            if (
+                (at == len(spans) or spans[at].start >= end)
+                and given not in names
+                and self._may_be_somebody(given)
+                and not self._is_common(given)
+                and not zones.overlap(start, end)
+            ):
+                found.append(PersonSpan(start, end, "PERSON", GIVEN_RULE, owners[given].role))
         if not found:
             return spans
         read = {(item.start, item.end) for item in mentions if item.label == "PERSON" and item.margin > LEAST_MARGIN}
@@ -910,17 +925,18 @@ class PersonScanner:
         return sorted(
             [
                 *spans,
-                *(
-                    span
-                    for span in found
-                    if (span.start, span.end) in read
-                    or (text[span.start : span.end] not in self._given_words and self._stands_alone(text, span, cues))
-                ),
+                *(span for span in found if (span.start, span.end) in read or self._stands_alone(text, span, cues)),
             ]
         )
 
+    def _is_common(self, word: str) -> bool:
+        return self._is_word(word) or word in self._followers or word in self._acts or word in self._titles
+
     def _stands_alone(self, text: str, span: PersonSpan, cues: set[int]) -> bool:
-        """Whether what stands before and behind could stand beside a name."""
+        """Whether its characters are a given name's and no word, and what stands before and behind could stand beside a name."""
+        given = text[span.start : span.end]
+        if given in self._given_words or (len(given) == 2 and not self._given_characters.issuperset(given)):
+            return False
         before, after = text[span.start - 1 : span.start], text[span.end : span.end + 1]
         if not _MASKS.isdisjoint((before, after)):
             return False

@@ -60,55 +60,54 @@ class Surrogates:
     def choose(self, text: str, spans: Iterable[Span]) -> tuple[Replacement, ...]:
         """One replacement a span (sorted, disjoint, as given); those that would change nothing are left out."""
         spans = tuple(spans)
-        keys, first = self._keys(text, spans)
+        # Whom each written form (entity, text) stands for (kind, name), and the first mention of each of those.
+        keys: dict[_Key, _Key] = {}
+        first: dict[_Key, Span] = {}
+        numbered = set()
+        for span in spans:
+            start, end, entity, _ = span
+            if entity in _NAMED:
+                form = entity, text[start:end]
+                if form not in keys:
+                    keys[form] = key = "PERSON" if entity == "PERSON" else "ORGANISATION", _BLANK.sub("", form[1])
+                    first.setdefault(key, span)
+                if text[end : end + 1].isdecimal():
+                    numbered.add(form)
+        if len(first) > 1:
+            links = self._links(text, spans, first)
+            if links:
+                keys = {form: links.get(key, key) for form, key in keys.items()}
         # A digit right after the mention would run into the surrogate's number: such names get a stem (甲, 乙 …).
-        stems = {
-            keys[span.entity, text[span.start : span.end]]
-            for span in spans
-            if span.entity in _NAMED and text[span.end : span.end + 1].isdecimal()
-        }
+        stems = {keys[form] for form in numbered}
         chosen: dict[_Key, str] = {}
         free = _Free(text)
         replacements = []
         for span in spans:
-            source = text[span.start : span.end]
-            if span.entity in _NAMED:
-                key = keys[span.entity, source]
-                if key not in chosen:
-                    chosen[key] = free.take(self._base(first[key], key[1]), key in stems)
-                replacement = chosen[key]
-            elif span.rule in self._dates:
-                replacement = self._dates[span.rule].format(year=self._births.year(span.rule, text, span.start, span.end))
+            start, end, entity, rule = span
+            source = text[start:end]
+            if entity in _NAMED:
+                key = keys[entity, source]
+                replacement = chosen.get(key, "")
+                if not replacement:
+                    replacement = chosen[key] = free.take(self._base(first[key], key[1]), key in stems)
+            elif rule in self._dates:
+                replacement = self._dates[rule].format(year=self._births.year(rule, text, start, end))
             else:
-                keep, mask = self._fixed.get(span.rule, (0, _UNKNOWN))
+                keep, mask = self._fixed.get(rule, (0, _UNKNOWN))
                 replacement = source[:keep] + mask
             if replacement != source:
-                replacements.append(Replacement(*span, replacement))
+                replacements.append(Replacement(start, end, entity, rule, replacement))
         return tuple(replacements)
-
-    def _keys(self, text: str, spans: Sequence[Span]) -> tuple[dict[_Key, _Key], dict[_Key, Span]]:
-        """Whom each written form (entity, text) stands for (kind, name), and the first mention of each of those."""
-        keys: dict[_Key, _Key] = {}
-        first: dict[_Key, Span] = {}
-        for span in spans:
-            form = span.entity, text[span.start : span.end]
-            if span.entity in _NAMED and form not in keys:
-                keys[form] = key = "PERSON" if span.entity == "PERSON" else "ORGANISATION", _BLANK.sub("", form[1])
-                first.setdefault(key, span)
-        links = self._links(text, spans, first) if len(first) > 1 else {}
-        if links:
-            keys = {form: links.get(key, key) for form, key in keys.items()}
-        return keys, first
 
     def _links(self, text: str, spans: Sequence[Span], first: Mapping[_Key, Span]) -> dict[_Key, _Key]:
         """Which names are another form of one that stands in the text too."""
         links: dict[_Key, _Key] = {}
         people = [name for kind, name in first if kind == "PERSON"]
-        for kind, name in first:
-            if kind == "PERSON" and len(name) > 1 and (first[kind, name].rule == GIVEN_RULE or name[0] not in self._surnames):
+        for name in people:
+            if len(name) > 1 and (name[0] not in self._surnames or first["PERSON", name].rule == GIVEN_RULE):
                 owners = [other for other in people if other != name and _is_given_name(name, other)]
                 if len(owners) == 1:
-                    links[kind, name] = kind, owners[0]
+                    links["PERSON", name] = "PERSON", owners[0]
         firms = [name for kind, name in first if kind != "PERSON"]
         if len(firms) < 2:
             return links
@@ -121,7 +120,7 @@ class Surrogates:
         return {key: links.get(owner, owner) for key, owner in links.items()}
 
     def _called(self, text: str, spans: Sequence[Span]) -> dict[str, str]:
-        """Short forms that stand in brackets behind the name of a firm: （以下简称泽沛公司）; such as stand behind two are nobody's."""
+        """Short forms in brackets behind the name of a firm: （以下简称泽沛公司）; what stands behind two is nobody's."""
         called: dict[str, str] = {}
         twice = set()
         before: Span | None = None
@@ -166,7 +165,7 @@ class Surrogates:
 
 
 def _is_given_name(given: str, name: str) -> bool:
-    """Whether ``given`` may be what somebody called ``name`` is called besides: without a surname, or a part of a transliteration."""
+    """Whether ``given`` is ``name`` without a surname, or a part of a transliteration."""
     if _DOT.search(name):
         return given in _DOT.split(name)
     return name.endswith(given) and 0 < len(name) - len(given) <= len(given)
