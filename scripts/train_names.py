@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from eval_deid import split
@@ -33,23 +32,13 @@ from join_labels import joined
 from join_labels import texts as compressed_texts
 from lexmill import rules as rule_files
 from lexmill.core.deid.addresses import AddressScanner
+from lexmill.core.deid.decode import KIND_PLACES, N_FEATURES, OFFSETS, PLACES, hash_features
 from lexmill.core.deid.organisations import OrganisationScanner
 from lexmill.core.deid.persons import PersonScanner
 from lexmill.core.deid.tables import DeidTables
-from lexmill.core.deid.tagger import (
-    KIND_PLACES,
-    LABELS,
-    N_FEATURES,
-    N_TAGS,
-    OFFSETS,
-    PLACES,
-    Tagger,
-    fold,
-    hash_features,
-    kind_table,
-    write_model,
-)
+from lexmill.core.deid.tagger import LABELS, N_TAGS, Tagger, fold, kinds_of, write_model
 from lexmill.core.deid.zones import ZoneScanner
+from lexmill.core.kernels import njit
 
 ROOT = Path(__file__).parents[1]
 INPUTS = ROOT / "scripts" / "train_names.toml"
@@ -738,7 +727,7 @@ def train(corpus: Sequence[Labelled], surnames: str, epochs: int) -> bytes:
     codes = np.concatenate([fold(item.text) for item in corpus])
     tags = np.concatenate([tag_array(item) for item in corpus])
     starts = np.cumsum([0, *(len(item.text) for item in corpus)])
-    kinds = kind_table(surnames)[codes]
+    kinds = kinds_of(codes, surnames)
     weights = np.zeros((1 << BITS, N_TAGS), dtype=np.float32)
     squares = np.full(weights.shape, 0.1, dtype=np.float32)
     moves = np.zeros((N_TAGS + 1, N_TAGS), dtype=np.float32)

@@ -4,13 +4,16 @@ import logging
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
 import dask
 import distributed
+from distributed.utils import get_mp_context
 from distributed.worker_memory import parse_memory_limit
 
 from lexmill.config import Cluster, Config, Tls
@@ -28,8 +31,16 @@ _WORKER_ENVIRONMENT = {
     "DASK_LOGGING__DISTRIBUTED": "critical",
     "PYTHONHASHSEED": "0",
 }
-# Receipts are a few hundred bytes: there is nothing to spill, and what a task holds is none of Dask's.
-_MEMORY: dict[str, Any] = {"distributed.worker.memory.spill": False, "distributed.worker.memory.target": False}
+# Receipts are a few hundred bytes: there is nothing to spill, and what a task holds is none of Dask's. Its profiler,
+# which looks at a task a hundred times a second, has no reader.
+_WORKERS: dict[str, Any] = {
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.profile.enabled": False,
+}
+# On other systems a process that has loaded so much may not be forked.
+_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+_PRELOADED = "lexmill.jobs.preloaded"
 # A worker that had nothing to do at so many looks, two seconds apart, is let go: steps of a stage may have a pause between them.
 _IDLE_LOOKS = 30
 # Of the wall time of a Slurm job: workers end in order before it, and not all at once.
@@ -89,29 +100,32 @@ def check_cluster(cluster: Cluster) -> None:
 
 
 @contextmanager
-def open_client(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]:
+def open_client(cluster: Cluster, scratch: Path, preload: Mapping[str, str] | None = None) -> Iterator[distributed.Client]:
     """A client on a cluster; what was started for it ends with it, a scheduler by address goes on.
 
-    Scratch files of the workers that are started here are in ``scratch``. Raises StoppedError where there is no cluster.
+    Scratch files of the workers that are started here are in ``scratch``; ``preload`` is added to the environment of what
+    those on this machine are forked from. Raises StoppedError where there is no cluster.
     """
     make_private(scratch)
     opened = {"local": _local, "address": _by_address, "slurm": _slurm}[cluster.kind]
-    with opened(cluster, scratch) as client:
+    with opened(cluster, scratch, preload or {}) as client:
         yield client
 
 
 @contextmanager
-def _local(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]:
+def _local(cluster: Cluster, scratch: Path, preload: Mapping[str, str]) -> Iterator[distributed.Client]:
+    # What libraries put into temporary files (a sort of SQLite, a document being converted) stays in the workspace.
+    environment = {**_WORKER_ENVIRONMENT, "TMPDIR": str(scratch)}
     settings = {
         # One worker's death may be chance, a second one with the same part is not.
         "distributed.scheduler.allowed-failures": 1,
-        **_MEMORY,
-        # What libraries put into temporary files (a sort of SQLite, a document being converted) stays in the workspace.
-        "distributed.nanny.pre-spawn-environ": {**_WORKER_ENVIRONMENT, "TMPDIR": str(scratch)},
+        **_WORKERS,
+        "distributed.nanny.pre-spawn-environ": environment,
         "distributed.nanny.environ": {},
+        "distributed.worker.multiprocessing-method": _METHOD,
         "temporary-directory": str(scratch),
     }
-    with dask.config.set(settings):
+    with dask.config.set(settings), _fork_server({**environment, **preload}):
         try:
             local = distributed.LocalCluster(
                 n_workers=worker_count(cluster),
@@ -128,6 +142,28 @@ def _local(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]:
             yield client
 
 
+@contextmanager
+def _fork_server(environment: Mapping[str, str]) -> Iterator[None]:
+    """The process that workers are forked from, where the system has that: each starts with all that it needs in memory."""
+    if _METHOD != "forkserver":
+        yield
+        return
+    get_mp_context().set_forkserver_preload([_PRELOADED])
+    before = dict(os.environ)
+    os.environ.update(environment)
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    try:
+        yield
+    finally:
+        # What it took counts as this process's only when it was waited for. And the next one has its scratch files elsewhere.
+        with suppress(ChildProcessError):
+            forkserver._forkserver._stop()  # type: ignore[attr-defined]
+
+
 def _security(tls: Tls) -> distributed.Security | None:
     if not tls.ca:
         return None
@@ -140,7 +176,7 @@ def _security(tls: Tls) -> distributed.Security | None:
 
 
 @contextmanager
-def _by_address(cluster: Cluster, _scratch: Path) -> Iterator[distributed.Client]:
+def _by_address(cluster: Cluster, _scratch: Path, _preload: Mapping[str, str]) -> Iterator[distributed.Client]:
     try:
         client = distributed.Client(cluster.address, security=_security(cluster.tls), set_as_default=False)
     except (OSError, ValueError, RuntimeError) as error:
@@ -153,7 +189,7 @@ def _by_address(cluster: Cluster, _scratch: Path) -> Iterator[distributed.Client
 
 
 @contextmanager
-def _slurm(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]:
+def _slurm(cluster: Cluster, scratch: Path, _preload: Mapping[str, str]) -> Iterator[distributed.Client]:
     from dask_jobqueue import SLURMCluster
 
     slurm = cluster.slurm
@@ -161,7 +197,7 @@ def _slurm(cluster: Cluster, scratch: Path) -> Iterator[distributed.Client]:
     environment = {
         **_WORKER_ENVIRONMENT,
         "TMPDIR": str(scratch),
-        **{f"DASK_{name.upper().replace('.', '__')}": str(value) for name, value in _MEMORY.items()},
+        **{f"DASK_{name.upper().replace('.', '__')}": str(value) for name, value in _WORKERS.items()},
     }
     settings = {
         "distributed.scheduler.allowed-failures": 1,

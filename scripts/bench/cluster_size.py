@@ -12,7 +12,6 @@ a second time it finds the plan of the first. The peak is the process's.
 
 import argparse
 import pickle
-import resource
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -29,6 +28,7 @@ from lexmill.jobs.parts import PartTask, Runner
 from lexmill.jobs.pieces import Weights
 from lexmill.jobs.progress import Progress
 from lexmill.store.fingerprint import digest
+from lexmill.store.memory import peak_rss
 from lexmill.store.raw import RawFile
 from lexmill.store.stages import Receipt, StageFolder, Target
 from lexmill.store.workspace import Workspace
@@ -51,7 +51,7 @@ foreign = false
 
 def peak() -> float:
     """Megabytes (10^6 bytes) that this process took at most until now."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    return peak_rss() / 1e6
 
 
 def write(target: Target, _path: str, seconds: float) -> Receipt:

@@ -11,7 +11,6 @@ measurement is a process of its own; memory is the greatest resident set of that
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from lexmill.jobs.dedup.edges import find_edges, join_edges
 from lexmill.jobs.dedup.history import sort_band
 from lexmill.store import files
 from lexmill.store.index import Index, NewRun, View
+from lexmill.store.memory import peak_rss
 from lexmill.store.stages import Receipt, StageFolder, Target, make_manifest
 
 CHUNK = 250_000
@@ -153,7 +153,7 @@ def measure(arguments: argparse.Namespace) -> None:
     else:
         view = Index(arguments.folder / "index").view("new")
         result = cluster(arguments.folder / "night", arguments.night, arguments.documents, view)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    peak = peak_rss() / 1e9
     print(json.dumps({**result, "peak GB": round(peak, 2)}))
 
 

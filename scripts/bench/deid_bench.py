@@ -10,7 +10,6 @@ in and looks again. Memory is the peak of this process, which is what a worker n
 import argparse
 import io
 import json
-import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ import zstandard
 from lexmill.core.deid.mask import mask
 from lexmill.core.deid.recognizers import LANGUAGE
 from lexmill.jobs.resources import installed_detector, load_tagger
+from lexmill.store.memory import peak_rss
 
 
 def read(path: Path, size: float) -> list[str]:
@@ -72,7 +72,7 @@ def main() -> None:
     for recognizer in engine.registry.recognizers:
         spent = seconds(texts, lambda text, one=recognizer: one.analyze(text, [], artifacts[text]))  # type: ignore[misc]
         print(f"{type(recognizer).__name__:<28}{size / max(spent, 1e-9):8.1f}")
-    print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    print(f"peak memory: {peak_rss() / (1 << 20):.0f} MiB")
 
 
 if __name__ == "__main__":

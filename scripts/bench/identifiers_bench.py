@@ -8,7 +8,6 @@ A line is `{"text"}`. MB are 10^6 bytes of UTF-8 text; seconds are user + system
 import argparse
 import io
 import json
-import resource
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from lexmill import rules
 from lexmill.core.deid.identifiers import IdentifierScanner
 from lexmill.core.deid.words import ID_CUE
 from lexmill.core.deid.zones import ZoneScanner
+from lexmill.store.memory import peak_rss
 
 
 def read(path: Path) -> list[str]:
@@ -70,7 +70,7 @@ def main() -> None:
     whole = IdentifierScanner(book)
     for path in parser.parse_args().files:
         report(path, zone_scanner, whole, without)
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    print(f"peak memory {peak_rss() / (1 << 20):.0f} MB")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from lexmill.core.structure.metadata import metadata
 from lexmill.core.structure.segment import segment
 from lexmill.jobs.reading import Extent, Reading, format_in
 from lexmill.store.convert import installed_converters
+from lexmill.store.memory import peak_rss
 from lexmill.store.raw import ContentDigest, compression_of, read_file
 
 TEXT = frozenset({"jsonl", "json", "csv", "tsv", "txt", "md", "html"})
@@ -98,7 +99,7 @@ def main() -> None:
         is_first = False
 
     megabytes = n_in / 1e6
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_rss() / (1 << 20)
     print(f"{len(todo)} files, {n_documents} documents, {n_bad} refused, {megabytes:.1f} MB read (some more than once)")
     for name, seconds in used.items():
         print(f"{name:10} {seconds:7.2f} core-s {megabytes / seconds:8.1f} MB/s per core")

@@ -13,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+from lexmill.store.memory import peak_rss
+
 ROUNDS = 5
 
 
@@ -22,7 +24,7 @@ def _used() -> float:
 
 
 def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_rss() / (1 << 20)
 
 
 def measure(release: Path, n_sets: int) -> dict[str, float]:

@@ -9,7 +9,6 @@ underscore. MB are 10^6 bytes of UTF-8 text; core seconds are user + system time
 import argparse
 import io
 import json
-import resource
 import sys
 import time
 from collections import defaultdict
@@ -23,6 +22,7 @@ from lexmill import rules
 from lexmill.core.structure.citations import find
 from lexmill.core.structure.segment import segment
 from lexmill.schema import DOC_TYPES
+from lexmill.store.memory import peak_rss
 
 _PASSES = 3
 _MOST = 30_000_000
@@ -74,7 +74,7 @@ def main() -> None:
         cut = rate(found, lambda text, kind=kind: segment(text, kind, book.segment))  # type: ignore[misc]
         cited = rate(found, lambda text: find(text, book.statutes))
         print(f"{kind:<10} {len(found):>9,} {size:>6.1f} {cut:>14.1f} {cited:>15.1f}")
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB", file=sys.stderr)
+    print(f"peak memory {peak_rss() / (1 << 20):.0f} MiB", file=sys.stderr)
 
 
 if __name__ == "__main__":

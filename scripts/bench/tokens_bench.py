@@ -11,7 +11,6 @@ import argparse
 import hashlib
 import io
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from lexmill.jobs.resources import TokenizerKey
 from lexmill.jobs.tokenize import Control, Framing, Shard, pack_shard, scatter_part
 from lexmill.schema import DOCUMENT_JUDGED
 from lexmill.store import files
+from lexmill.store.memory import peak_rss
 from lexmill.store.stages import Receipt, StageFolder, Target, make_manifest
 
 SEQ_LEN = 4096
@@ -107,7 +107,7 @@ def measure(path: Path, backend: Any, megabytes: float, part_megabytes: float, s
         spent.append(time.process_time())
         made = [pack_shard(Target(packed, n, "bench"), scatter, shard_of(n, shards), 0, control) for n in range(shards)]
         spent.append(time.process_time())
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        peak = peak_rss()
         for shard in made:
             scan_shard(
                 Target(scanned, shard.number, "bench"),
@@ -121,7 +121,7 @@ def measure(path: Path, backend: Any, megabytes: float, part_megabytes: float, s
     return {
         "megabytes": size / 1e6,
         "steps": steps,
-        "peak": peak / 1024,
+        "peak": peak / (1 << 20),
         "fallbacks": sum(part.tallies["tokenizer.fallback"] for part in parts),
         "sha256": hashlib.sha256("".join(shard.sha256 for shard in made).encode()).hexdigest(),
     }

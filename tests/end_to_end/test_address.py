@@ -86,6 +86,27 @@ def test_all_workers_go_in_the_middle_and_others_come(tmp_path: Path, reference:
     assert digests(site) == reference.digests
 
 
+def test_workers_end_by_lifetime_and_others_come(tmp_path: Path, reference: Reference) -> None:
+    """As under a wall time: one starts again of itself, another ends with its nanny and a new one is started for it."""
+    site = make_site(tmp_path / "site")
+    ends = ("--lifetime", "16s", "--lifetime-stagger", "4s")
+    with elsewhere(tmp_path / "dask", 0) as dask:
+        dask.start_worker("2GiB", *ends, "--lifetime-restart")
+        dask.start_worker("2GiB", *ends)
+        process = site.start(settings=at(dask.address))
+        seen: set[int] = set()
+        while process.poll() is None:
+            seen.update(worker.pid for worker in dask.workers())
+            if dask.nannies[-1].poll() is not None:
+                dask.start_worker("2GiB", *ends)
+            time.sleep(0.3)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err[-3000:]
+    assert len(dask.nannies) > 2
+    assert len(seen) > len(dask.nannies), "the first one was started again by its nanny"
+    assert digests(site) == reference.digests
+
+
 def nights(site: Site, *settings: str) -> dict[str, str]:
     """A night, a takedown of the first document, and what they leave."""
 

@@ -69,8 +69,10 @@ def disturbed(site: Site, victim: str, moments: list[int], chance: random.Random
     site.run()
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize(("victim", "moment"), [("worker", 5), ("driver", 8), ("group", 70)])
+@pytest.mark.parametrize(
+    ("victim", "moment"),
+    [pytest.param("worker", 5, marks=pytest.mark.smoke), ("driver", 8), pytest.param("group", 70, marks=pytest.mark.smoke)],
+)
 def test_one_kill(tmp_path: Path, reference: Reference, victim: str, moment: int) -> None:
     site = make_site(tmp_path)
     disturbed(site, victim, [moment], random.Random(moment))

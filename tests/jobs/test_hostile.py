@@ -19,6 +19,7 @@ from lexmill.config import Fields, Ingest, Source
 from lexmill.core.ingest.limits import Limits
 from lexmill.core.ingest.records import BadRecord
 from lexmill.jobs.reading import Extent, Reading, extents, format_in
+from lexmill.store.memory import peak_rss
 from lexmill.store.raw import ContentDigest, compression_of
 from lexmill.errors import DocumentError
 path, limits = Path(sys.argv[1]), Limits.of(Ingest())
@@ -32,7 +33,7 @@ except DocumentError as error:
 for extent in cuts:
     for _, record in Reading(source, limits, (), ContentDigest()).records(extent):
         found.append(record.rule if isinstance(record, BadRecord) else "text")
-peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) // 1024
+peak = max(peak_rss(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024) >> 20
 print(peak, *sorted(set(found)))
 """
 

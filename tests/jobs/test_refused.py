@@ -2,13 +2,14 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow.parquet as pq
 import pytest
 
 from lexmill.jobs import decontaminate, dedup, deidentify, filter, ingest, tokenize
 from lexmill.jobs.call import Terms
-from lexmill.jobs.dedup import apply, signatures
+from lexmill.jobs.dedup import apply, signatures, verdicts
 from lexmill.jobs.dedup.steps import blanked, without_them
 from lexmill.jobs.isolate import DIED, MEMORY, SECONDS, Others, holds, isolated_part, limited_key
 from lexmill.schema import DOCUMENT_RAW
@@ -42,10 +43,23 @@ def refusing(function: Any) -> Any:
     return refuse
 
 
+def judging(function: Any) -> Any:
+    """The same for what judges a bucket of documents."""
+
+    def refuse(target: Target, candidates: Any, bucket: int, *more: Any) -> Receipt:
+        table = verdicts._of_bucket(candidates, bucket, ["ordinal", "text"])
+        refused = tuple((row["ordinal"], DIED) for row in table.to_pylist() if KILL in row["text"])
+        receipt: Receipt = function(target, candidates, bucket, *more, refused)
+        return receipt
+
+    return refuse
+
+
 @pytest.mark.parametrize(
     ("module", "name", "settings"),
     [
         (signatures, "sign_part", ()),
+        (verdicts, "judge_bucket", ()),
         (signatures, "digest_part", ("dedup.enabled=false",)),
         (apply, "apply_part", ("dedup.lines='cut'",)),
     ],
@@ -55,7 +69,8 @@ def test_dedup_quarantines_what_ends_one_of_its_steps(
 ) -> None:
     job = make_job("with", RECORDS, *settings)
     where = dedup if name == "apply_part" else module
-    monkeypatch.setattr(where, name, refusing(getattr(module, name)))
+    told = judging if name == "judge_bucket" else refusing
+    monkeypatch.setattr(where, name, told(getattr(module, name)))
     done = dedup.run(job, ingest.run(job))
     assert imbalance(done["counts"]) == []
     ledger = job.workspace.stage("dedup").ledgers().to_pylist()
@@ -96,6 +111,42 @@ def test_rows_keep_their_numbers_where_one_of_them_kills(tmp_path: Path) -> None
     assert receipt.extra == {"refused": [[2, DIED]]}
     assert pq.read_table(target.folder.part(0))["text"].to_pylist() == ["a", "b", f"{2:032x}", "c"]
     assert receipt.key.startswith("k.m")
+
+
+POISON, CURE = "毒", "药"
+
+
+def deadly_judge(target: Target, *arguments: Any) -> Receipt:
+    """``judge_bucket``, which a document ends, and two others when they meet."""
+    judge = verdicts.judge  # type: ignore[attr-defined]
+
+    def deadly(table: Any, *more: Any) -> Any:
+        text = "".join(table["text"].to_pylist())
+        kill_for(text)
+        if POISON in text and CURE in text:
+            kill_for("kill")
+        return judge(table, *more)
+
+    with patch.object(verdicts, "judge", deadly):
+        return verdicts.judge_bucket(target, *arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [("kill", ""), (POISON, CURE)])
+def test_a_verdict_that_ends_its_process_goes_on_without_one_document(make_job: MakeJob, words: tuple[str, str]) -> None:
+    form = "承租人应当按月支付租金，逾期超过十五日的，出租人有权解除合同并没收押金。" * 5
+    texts = [form, f"{form}{words[0]}", f"{form}一", f"{form}{words[1]}二", f"{form}三"]
+    job = make_job("with", [record(number, text) for number, text in enumerate(texts)], doc_type="contract")
+    dedup.run(job, ingest.run(job))
+    steps = tuple(job.workspace.work(f"dedup.{name}") for name in ("candidates", "history"))
+    arguments = (steps, 0, 0.8, "all", "best", job.rules.dedup)
+    assert len(verdicts.Judged().units(arguments)) == len(texts)
+    target = Target(StageFolder(job.workspace.root / "tried"), 0, "k")
+    isolated_part(target, deadly_judge, arguments, verdicts.Judged(), Terms(part_seconds=60))
+    found = pq.read_table(target.folder.part(0)).to_pylist()
+    assert [(row["ordinal"], row["gone"]) for row in found if row["rule"] == DIED] == [(1, True)]
+    assert len([row for row in found if row["gone"]]) == len(texts) - 1
+    assert all(row["twin_ordinal"] != 1 for row in found)
 
 
 def test_more_memory_or_time_is_a_reason_to_try_again() -> None:

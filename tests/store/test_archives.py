@@ -74,9 +74,12 @@ class Stream(io.BytesIO):
         return False
 
 
+TEN = make_tar({f"{number}.txt": b"x" * 9 for number in range(10)})
+
+
 def broken_tar(at: int, field: slice, value: bytes) -> bytes:
     """Ten members, the header of the one at ``at`` with other bytes in a field, and a checksum that is right again."""
-    data = bytearray(make_tar({f"{number}.txt": b"x" * 9 for number in range(10)}))
+    data = bytearray(TEN)
     header = data[1024 * at : 1024 * at + 512]
     header[field] = value
     header[148:156] = b" " * 8
@@ -87,9 +90,10 @@ def broken_tar(at: int, field: slice, value: bytes) -> bytes:
 
 NEGATIVE = b"\xff" * 10 + b"\xfe\x00"
 DAMAGES = {
-    "a damaged header": make_tar({f"{number}.txt": b"x" * 9 for number in range(10)}).replace(b"5.txt", b"5!txt"),
+    "a damaged header": TEN.replace(b"5.txt", b"5!txt"),
     "a negative size": broken_tar(5, slice(124, 136), NEGATIVE),
     "a size that nobody has": broken_tar(5, slice(124, 136), b"\x80" + (1 << 40).to_bytes(11, "big")),
+    "a header of zeros": TEN[:5120] + bytes(512) + TEN[5632:],
     "no end": make_tar({f"{number}.txt": b"x" * 9 for number in range(6)})[: 6 * 1024],
 }
 
@@ -109,6 +113,15 @@ def test_a_tar_never_ends_in_silence(kind: str, stream: type[io.BytesIO]) -> Non
     assert names[:5] == [f"{number}.txt" for number in range(5)]
     with pytest.raises(DocumentError, match=r"ingest\.broken_archive"):
         list_members(stream(DAMAGES[kind]), "tar", LIMITS)
+
+
+@pytest.mark.parametrize("stream", [io.BytesIO, Stream])
+@pytest.mark.parametrize(("behind", "more"), [(b"", []), (make_tar({"b.txt": b"b"}), ["b.txt"]), (b"junk" * 999, [])])
+def test_what_follows_the_end_of_a_tar_is_another_or_none_of_it(stream: type[io.BytesIO], behind: bytes, more: list[str]) -> None:
+    data = make_tar({"a.txt": b"a"}) + behind
+    found = list(read_members(stream(data), "tar", 0, -1, LIMITS, Allowance.whole(len(data), LIMITS)))
+    assert [member.name for member in found if member] == ["a.txt", *more]
+    assert len(list_members(stream(data), "tar", LIMITS)) == len(found)
 
 
 def test_paths_that_escape_are_only_names() -> None:

@@ -1,5 +1,6 @@
 """Code digests follow imports; digests do not depend on the order of keys."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ def test_digests_depend_on_values_not_on_key_order() -> None:
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name, text in {
         "a.py": "from lexmill import b\nimport numpy",
         "b.py": "import lexmill.sub.c\n",
@@ -24,12 +25,17 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(fingerprint, "_PACKAGE", tmp_path)
-    return tmp_path
+    yield tmp_path
+    forget()
+
+
+def forget() -> None:
+    fingerprint._module.cache_clear()
+    fingerprint.code_digest.cache_clear()
 
 
 def fresh(module: str) -> str:
-    fingerprint._imports.cache_clear()
-    fingerprint.code_digest.cache_clear()
+    forget()
     return fingerprint.code_digest(module)
 
 
@@ -38,8 +44,6 @@ def test_a_change_matters_where_it_is_imported(package: Path, changed: str, matt
     before = fresh("lexmill.a")
     (package / changed).write_text((package / changed).read_text() + "# changed\n")
     assert (fresh("lexmill.a") != before) == matters
-    fingerprint._imports.cache_clear()
-    fingerprint.code_digest.cache_clear()
 
 
 def test_versions_of_what_is_imported_count(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,5 +51,3 @@ def test_versions_of_what_is_imported_count(package: Path, monkeypatch: pytest.M
     before = fresh("lexmill.a")
     monkeypatch.setattr(fingerprint, "_with_requirements", lambda names: dict.fromkeys(sorted(names), "999"))
     assert fresh("lexmill.a") != before
-    fingerprint._imports.cache_clear()
-    fingerprint.code_digest.cache_clear()

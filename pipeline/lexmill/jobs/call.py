@@ -1,7 +1,6 @@
 """One task on a worker: what it is given, what holds for it, and what comes back."""
 
 import os
-import resource
 import time
 import traceback
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from typing import Any
 from lexmill.errors import LexmillError, StoppedError
 from lexmill.jobs.loaded import alarm
 from lexmill.store import files
+from lexmill.store.memory import peak_rss
 from lexmill.store.stages import Receipt, Target
 
 PartFunction = Callable[..., Receipt]
@@ -82,7 +82,7 @@ def call(function: PartFunction, target: Target, arguments: tuple[Any, ...], ter
         receipt,
         failure,
         time.process_time() - before,
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        peak_rss(),
         os.getpid(),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 import pyarrow as pa
@@ -220,6 +220,8 @@ def count_records(piece: Piece, source: Source, limits: Limits, converters: tupl
 @dataclass(frozen=True)
 class Records:
     """Cuts the task of a part into its pieces, (number,), and these into their records, (number, record)."""
+
+    compares: ClassVar[bool] = False
 
     def units(self, arguments: tuple[Any, ...]) -> list[Unit]:
         """The pieces."""

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import distributed
 import numpy as np
@@ -57,7 +57,9 @@ _MOST, _MOST_SHARE = 3, 0.1
 
 
 class Split(Protocol):
-    """How a task is cut into documents."""
+    """How a task is cut into documents; ``compares``: it looks at several at once, so that one may end it beside another only."""
+
+    compares: ClassVar[bool]
 
     def units(self, arguments: tuple[Any, ...]) -> Sequence[Unit]:
         """All that may be left out, in order."""
@@ -77,6 +79,8 @@ class Split(Protocol):
 @dataclass(frozen=True)
 class Rows:
     """For tasks whose first two arguments are a stage's folder and a part's entry in its manifest: a row is a document."""
+
+    compares: ClassVar[bool] = False
 
     def units(self, arguments: tuple[Any, ...]) -> Sequence[Unit]:
         """Row numbers."""
@@ -114,6 +118,8 @@ class Others:
 
     Their results line up with the part's rows, or they say themselves what becomes of a document without them.
     """
+
+    compares: ClassVar[bool] = False
 
     def units(self, arguments: tuple[Any, ...]) -> Sequence[Unit]:
         """Row numbers."""
@@ -215,6 +221,9 @@ class _Search:
             whole = self._run(target, arguments, 1.0)  # what was slow was compiled meanwhile
             if isinstance(whole, Outcome):
                 return _receipt(whole)
+            # What memory or time runs out for is the number of documents; without any one of them there might be enough.
+            refused = self._beside_others(self._split, target, arguments, units) if whole == DIED and self._split.compares else {}
+        if not refused:
             raise StoppedError(f"it ends the process that works on it ({reason}), but no single document does: give more memory")
         if len(refused) > max(_MOST, _MOST_SHARE * len(units)):
             raise StoppedError(f"{len(refused)} of its documents end the process that works on them ({reason}); mend [cluster]")
@@ -254,6 +263,22 @@ class _Search:
             if isinstance(reason, str):
                 found |= self._find(split, target, arguments, half, of, reason)
         return found
+
+    def _beside_others(self, split: Split, target: Target, arguments: tuple[Any, ...], units: Sequence[Unit]) -> dict[Unit, str]:
+        """The one unit without which the others do not end the process, if there is one: the first of two that must not meet."""
+        suspected = units
+        while len(suspected) > 1:
+            middle = len(suspected) // 2
+            for half in (suspected[:middle], suspected[middle:]):
+                out = set(half)
+                probe = replace(target, folder=StageFolder(self._folder / "made"))
+                rest = split.only(target, arguments, [unit for unit in units if unit not in out], self._folder)
+                if isinstance(self._run(probe, rest, 1.0), Outcome):
+                    suspected = half
+                    break
+            else:
+                return {}
+        return dict.fromkeys(suspected, DIED)
 
     def _ask(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         answer = self._send((_timed, (function, arguments, self._seconds)), self._seconds)

@@ -1,7 +1,6 @@
 """What a run would take: a stratified sample of the raw files goes through the real stages, and the rest is inferred from it."""
 
 import hashlib
-import resource
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from lexmill.jobs.pieces import Parts, Piece
 from lexmill.jobs.prices import Prices
 from lexmill.jobs.run import STAGES, bring_up_to, open_job, usage
 from lexmill.store import files
+from lexmill.store.memory import peak_rss
 from lexmill.store.workspace import RELEASE, Workspace
 
 # Parts of the sample: small, so that many can be drawn from each source; the memory is measured on one of full size.
@@ -273,7 +273,7 @@ def _forecast(
     fixed = max(0.0, whole.wall - whole.wall_stages) + imports + loading
     text = sum(units["bytes"] for units in whole.manifests["ingest"]["counts"].get("out", {}).values())
     tokens = sum(whole.manifests["release"]["tokens"].values()) / share * kept
-    driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    driver = peak_rss()
     forecast: dict[str, Any] = {
         "raw_bytes": total,
         "sampled_bytes": drawn,

@@ -6,10 +6,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from presidio_analyzer import EntityRecognizer
-
 from lexmill.config import Config
 from lexmill.core.deid import custom
+from lexmill.core.deid.presidio import EntityRecognizer
 from lexmill.core.deid.recognizers import LANGUAGE
 from lexmill.errors import ConfigError, StoppedError
 from lexmill.store.fingerprint import user_code_digest

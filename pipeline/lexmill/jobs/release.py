@@ -322,7 +322,7 @@ def _scan(job: Job, tokenized: Mapping[str, Any], tokenizer: Tokenizer) -> dict[
     masked = next(tuple(table.mask) for table in job.rules.deid.policy if table.name == job.config.deidentify.policy)
     fingerprint = digest("scan", code_digest(__name__), tokenizer.digest, masked)
     source = job.workspace.stage("tokenize")
-    key = tokenizer_key(job.config, tokenizer, "reference")
+    key = tokenizer_key(job.config, tokenizer, job.config.tokenize.backend)  # which workers have at hand
     tasks = [
         PartTask(number, digest(fingerprint, entry["sha256"]), (source, entry, key, masked), int(entry["bytes"]))
         for number, entry in enumerate(tokenized["parts"])

@@ -1,8 +1,11 @@
 """What a worker process loads once and keeps: rules, detector, classifier, tokeniser, each known by a digest, never by a name."""
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import orjson
 
 from lexmill import rules
 from lexmill.config import Config, Screen
@@ -10,13 +13,15 @@ from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.tagger import Tagger
 from lexmill.core.quality import classifier, screen
 from lexmill.core.ruleset import RuleSet
-from lexmill.core.tokens.tokenizer import Backend, Scheme, Tokenizer, load
+from lexmill.core.tokens.tokenizer import Backend, Scheme, Tokenizer, load, locate
 from lexmill.errors import ConfigError, InputError, StoppedError
 from lexmill.jobs.loaded import loaded
 from lexmill.jobs.recognizers import RecognizerKey, load_recognizers, recognizer_key
+from lexmill.store.fingerprint import file_digest
 
 CLASSIFIER = Path(__file__).parent.parent / "models" / "quality"
 NAMES_MODEL = Path(__file__).parent.parent / "models" / "names.npz"
+_PRELOADED = "LEXMILL_PRELOADED_TOKENIZER"
 
 
 Digests = tuple[tuple[str, str], ...]
@@ -136,9 +141,13 @@ class TokenizerKey:
 
 
 @loaded(2)
+def _tokenizer(name: str, backend: Backend, scheme: Scheme, _file: str) -> Tokenizer:
+    return load(name, backend, scheme)
+
+
 def tokenizer_for(key: TokenizerKey) -> Tokenizer:
     """The tokeniser of this key; raises StoppedError where the worker's file is another than the driver's."""
-    found = load(key.name, key.backend, key.scheme)
+    found = _tokenizer(key.name, key.backend, key.scheme, key.digest)
     if found.digest != key.digest:
         raise StoppedError("a worker has another tokeniser file than the driver: install the same version everywhere")
     return found
@@ -147,9 +156,23 @@ def tokenizer_for(key: TokenizerKey) -> Tokenizer:
 def load_tokenizer(config: Config) -> Tokenizer:
     """The tokeniser of the run file, its reference only: an installed one by its name, else a file; raises ConfigError."""
     name = config.tokenize.tokenizer
-    return load(name if name.isidentifier() else config.resolve(name), "reference", config.tokenize.scheme)
+    name = name if name.isidentifier() else config.resolve(name)
+    # Checked at the beginning of a run, needed by its last stages: a second each time.
+    return _tokenizer(name, "reference", config.tokenize.scheme, file_digest(locate(name)))
 
 
 def tokenizer_key(config: Config, tokenizer: Tokenizer, backend: Backend) -> TokenizerKey:
     """What a task needs to find ``tokenizer``, which the run file names, on its worker, with a backend of its own."""
     return TokenizerKey(tokenizer.name, tokenizer.digest, backend, config.tokenize.scheme)
+
+
+def preload_environment(config: Config) -> dict[str, str]:
+    """The environment of processes that are to begin with the run's tokeniser loaded."""
+    key = tokenizer_key(config, load_tokenizer(config), config.tokenize.backend)
+    return {_PRELOADED: orjson.dumps(asdict(key)).decode()}
+
+
+def preloaded_tokenizer() -> TokenizerKey | None:
+    """The tokeniser that this process is to begin with, if any."""
+    found = os.environ.get(_PRELOADED)
+    return TokenizerKey(**orjson.loads(found)) if found else None

@@ -28,9 +28,10 @@ from lexmill.jobs.parts import DamagedInput, PartTask, Runner
 from lexmill.jobs.prices import load_prices
 from lexmill.jobs.progress import Progress
 from lexmill.jobs.recognizers import load_recognizers, recognizer_key
-from lexmill.jobs.resources import classifier_key, load_tokenizer, screen_keys
+from lexmill.jobs.resources import classifier_key, load_tokenizer, preload_environment, screen_keys
 from lexmill.jobs.workers import Common, check_workers, refusal, write_common
 from lexmill.store import benchmarks, files, lock
+from lexmill.store.memory import peak_rss
 from lexmill.store.stages import discard_damaged
 from lexmill.store.workspace import RELEASE, Workspace
 
@@ -68,6 +69,7 @@ class _Cluster:
     """A client that is opened when it is first asked for."""
 
     def __init__(self, config: Config, workspace: Workspace, stack: ExitStack, common: Common | None) -> None:
+        self._config = config
         self._cluster = cluster_of(config)
         self._workspace = workspace
         self._stack = stack
@@ -75,7 +77,8 @@ class _Cluster:
 
     @cached_property
     def client(self) -> distributed.Client:
-        client = self._stack.enter_context(open_client(self._cluster, self._workspace.scratch))
+        preload = preload_environment(self._config)
+        client = self._stack.enter_context(open_client(self._cluster, self._workspace.scratch, preload))
         if self._common is not None:
             check_workers(client, self._cluster, self._common)
         workers = worker_count(self._cluster) if self._cluster.kind != "address" else len(client.nthreads())
@@ -246,7 +249,7 @@ def _record(job: Job, started: float, before: Usage) -> dict[str, Any]:
         "seconds": round(time.time() - started, 2),
         # With what the command took before it began: imports are a good part of a short run.
         "cpu_seconds": round(took.cpu_self + took.cpu_children - before.cpu_children, 2),
-        "peak_rss_driver": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_rss_driver": peak_rss(),
         "disk_bytes": sum(files.sizes(job.workspace.root).values()),
         "host": socket.gethostname(),
         "python": platform.python_version(),

@@ -41,6 +41,7 @@ def find(workspace: Workspace, rule: str | None, sample: int) -> tuple[list[Pair
     if not folder.part(0).exists():
         raise InputError("dedup has compared nothing in this run yet; `lexmill run CONFIG --until dedup` does")
     table = files.read_columns(folder.part(0))
+    table = table.filter(pc.is_valid(table["twin"]))  # what ended its worker has none
     counts = {row["values"]: row["counts"] for row in table["rule"].value_counts().to_pylist()}
     if rule is not None:
         table = table.filter(pc.or_(pc.equal(table["rule"], rule), pc.starts_with(table["rule"], f"{rule.rstrip('.')}.")))

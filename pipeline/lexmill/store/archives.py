@@ -37,7 +37,8 @@ class Member(NamedTuple):
 _SYSTEM_FOLDERS = frozenset({"__MACOSX", ".git", ".svn"})
 _SYSTEM_FILES = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
 _BROKEN_TAR = (tarfile.TarError, *BROKEN)
-_END: type[Exception] = tarfile.EOFHeaderError  # type: ignore[attr-defined]  # a block of zeros
+_ZEROS: type[Exception] = tarfile.EOFHeaderError  # type: ignore[attr-defined]  # a block of zeros
+_END: type[Exception] = tarfile.EmptyHeaderError  # type: ignore[attr-defined]  # nothing more
 _MAX_EMPTY_READS = 8  # a file may be asked again at its end, not for ever
 
 
@@ -136,19 +137,31 @@ def _zip_entries(file: IO[bytes], limits: Limits) -> Iterator[tuple[Entry, _Cont
 
 
 class _Header(tarfile.TarInfo):
-    """A tar header whose damage is an error: the library takes any damaged one but the first for the end of the archive."""
+    """A tar header whose damage is an error: the library takes any damaged one but the first for the end of the archive.
+
+    Behind the two blocks of zeros that end an archive another may follow (``cat a.tar b.tar``); what else follows is none of it.
+    """
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
         """The next header; raises ReadError where it is damaged, or the file ends before the zeros that end an archive."""
+        n_zeros: int = getattr(archive, "n_zeros", 0)
         try:
             info = super().fromtarfile(archive)
-        except _END:
+        except _ZEROS:
+            archive.n_zeros = n_zeros + 1  # type: ignore[attr-defined]
             raise
+        except _END:
+            if n_zeros:
+                raise
+            raise tarfile.ReadError from None
         except tarfile.HeaderError:
+            if n_zeros > 1:
+                raise _END from None
             raise tarfile.ReadError from None
         if info.size < 0:
             raise tarfile.ReadError
+        archive.n_zeros = 0  # type: ignore[attr-defined]
         return info
 
 
@@ -182,7 +195,9 @@ def _tar_entries(file: IO[bytes], limits: Limits) -> Iterator[tuple[Entry, _Cont
     mode: Literal["r:", "r|"] = "r:" if file.seekable() else "r|"
     short: Any = _ShortReads(file, max(limits.file, tarfile.RECORDSIZE))
     try:
-        with tarfile.open(fileobj=short, mode=mode, encoding="utf-8", errors="surrogateescape", tarinfo=_Header) as archive:
+        with tarfile.open(
+            fileobj=short, mode=mode, encoding="utf-8", errors="surrogateescape", tarinfo=_Header, ignore_zeros=True
+        ) as archive:
             index = 0
             while (info := archive.next()) is not None:
                 if index == limits.members:

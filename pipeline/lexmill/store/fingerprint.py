@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -38,32 +38,51 @@ def _source_of(module: str) -> Path | None:
     return None
 
 
+class _Module(NamedTuple):
+    """The digest of a module's source; what it imports at any depth of its code: modules of lexmill, others' top packages."""
+
+    digest: str
+    own: frozenset[str]
+    foreign: frozenset[str]
+
+
 @cache
-def _imports(module: str) -> tuple[frozenset[str], frozenset[str]]:
-    """(modules of lexmill, third-party top-level packages) that a module imports, at any depth of its code."""
+def _module(name: str) -> _Module | None:
+    """A module of lexmill; None for the name of anything else."""
     own: set[str] = set()
     foreign: set[str] = set()
-    path = _source_of(module)
+    path = _source_of(name)
     if path is None:
-        return frozenset(), frozenset()
+        return None
     for node in ast.walk(ast.parse(path.read_bytes())):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            top = name.partition(".")[0]
+        for imported in names:
+            top = imported.partition(".")[0]
             if top == "lexmill":
-                own.add(name)
+                own.add(imported)
             elif top not in sys.stdlib_module_names:
                 foreign.add(top)
-    return frozenset(own), frozenset(foreign)
+    return _Module(file_digest(path), frozenset(own), frozenset(foreign))
 
 
 @cache
 def _distributions() -> dict[str, list[str]]:
     return {name: list(found) for name, found in importlib.metadata.packages_distributions().items()}
+
+
+@cache
+def _installed(name: str) -> tuple[str, tuple[str, ...]] | None:
+    """Installed version of a distribution, and the distributions that it requires; None for one that is not there."""
+    try:
+        found = importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None  # an extra, or a requirement of another platform
+    required = [requirement for requirement in found.requires or () if "extra ==" not in requirement]
+    return found.version, tuple(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0] for requirement in required)
 
 
 def _with_requirements(names: set[str]) -> dict[str, str]:
@@ -72,16 +91,10 @@ def _with_requirements(names: set[str]) -> dict[str, str]:
     waiting = sorted(names)
     while waiting:
         name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
-        if name in versions:
+        if name in versions or (found := _installed(name)) is None:
             continue
-        try:
-            found = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue  # an extra, or a requirement of another platform
-        versions[name] = found.version
-        for requirement in found.requires or ():
-            if "extra ==" not in requirement:
-                waiting.append(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
+        versions[name] = found[0]
+        waiting += found[1]
     return versions
 
 
@@ -96,13 +109,11 @@ def code_digest(module: str) -> str:
     waiting, seen, foreign = [module], dict[str, str](), set[str]()
     while waiting:
         name = waiting.pop()
-        path = _source_of(name)
-        if name in seen or path is None:
+        if name in seen or (found := _module(name)) is None:
             continue
-        seen[name] = file_digest(path)
-        own, others = _imports(name)
-        waiting.extend(sorted(own))
-        foreign |= others
+        seen[name] = found.digest
+        waiting.extend(sorted(found.own))
+        foreign |= found.foreign
     installed = _distributions()
     names = {distribution for top in foreign for distribution in installed.get(top, [])}
     return digest(seen, _with_requirements(names))

@@ -6,20 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lexmill.core.deid.tagger import (
-    KIND_PLACES,
-    LABELS,
-    N_FEATURES,
-    N_TAGS,
-    OFFSETS,
-    PLACES,
-    Mention,
-    Tagger,
-    fold,
-    hash_features,
-    kind_table,
-    write_model,
-)
+from lexmill.core.deid.decode import KIND_PLACES, N_FEATURES, OFFSETS, PLACES, hash_features
+from lexmill.core.deid.tagger import LABELS, N_TAGS, Mention, Tagger, fold, kinds_of, write_model
 
 BITS = 8
 
@@ -42,7 +30,7 @@ def small() -> bytes:
 
 def emissions(tagger: Tagger, text: str) -> Any:
     codes = fold(text)
-    kinds = kind_table("王李")[codes]
+    kinds = kinds_of(codes, "王李")
     rows = np.zeros(N_FEATURES, dtype=np.uint32)
     scores = []
     for at in range(len(codes)):
@@ -108,6 +96,14 @@ def test_the_bytes_repeat_and_damage_is_told(small: bytes) -> None:
 def test_an_empty_text_and_odd_characters(small: bytes) -> None:
     assert Tagger(small).decode("", 0.0) == []
     assert all(isinstance(item, Mention) for item in Tagger(small).decode("\ud800王\U0001f600五", 0.0))
+
+
+def test_a_text_of_any_length_reads_alike(tagger: Tagger) -> None:
+    told = "经庹未央牵线，原告认识了被告。"
+    long = "本院认为。" * 14_000
+    found = tagger.decode(long + told, 1.0)
+    short = tagger.decode("本院认为。" * 2 + told, 1.0)
+    assert [item._replace(start=item.start - len(long) + 10, end=item.end - len(long) + 10) for item in found] == short
 
 
 def test_folding_keeps_the_places() -> None:

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
+from lexmill.core.kernels import njit
 from lexmill.core.quality import characters as c
 
 # character, its class, its flags

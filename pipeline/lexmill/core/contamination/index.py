@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from lexmill.core.contamination.items import Item
 from lexmill.core.contamination.letters import letters_of
+from lexmill.core.kernels import njit
 
 GRAM: Final = 8
 STRIDE: Final = 4

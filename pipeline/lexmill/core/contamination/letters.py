@@ -4,11 +4,11 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from numba import njit, uint32
 from numpy.typing import NDArray
 
 from lexmill.core.dedup.compare import fold_masks
 from lexmill.core.dedup.utf8 import buffers
+from lexmill.core.kernels import njit, uint32
 
 _STAR: Final = ord("*")
 _TIMES: Final = ord("×")

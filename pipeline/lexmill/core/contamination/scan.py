@@ -4,12 +4,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from lexmill.core.contamination.index import GRAM, MAX_UNIT, Index, find, key_of, key_of_stretch, step
 from lexmill.core.contamination.letters import letters
 from lexmill.core.dedup.utf8 import buffers
+from lexmill.core.kernels import njit
 
 # A document is looked through so many characters at a time, so that memory does not depend on its length; what stands on a border
 # is seen whole in one of two.

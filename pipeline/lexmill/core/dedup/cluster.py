@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lexmill.core.dedup.sorting import sorted_order
+from lexmill.core.kernels import njit
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

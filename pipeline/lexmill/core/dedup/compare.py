@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from numba import njit, uint8, uint32
 
 from lexmill.core.dedup.utf8 import Utf8, buffers, decode_2, decode_3, decode_4, longest
+from lexmill.core.kernels import njit, uint8, uint32
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

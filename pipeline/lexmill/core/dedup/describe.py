@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from lexmill.core.dedup.compare import comparison_copies, copy_points, encode, room_for_copies
 from lexmill.core.dedup.identity import (
@@ -30,6 +29,7 @@ from lexmill.core.dedup.identity import (
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.core.dedup.signature import NUM_PERM, pack, permutations, sign_points
 from lexmill.core.dedup.utf8 import Utf8, buffers, longest
+from lexmill.core.kernels import njit
 from lexmill.schema import DOC_TYPES, SIGNATURE
 
 # The columns of DOCUMENT_RAW that are looked at.

@@ -3,9 +3,9 @@
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from lexmill.core.dedup.signature import NUM_PERM
+from lexmill.core.kernels import njit
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

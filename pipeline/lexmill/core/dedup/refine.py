@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-from numba import njit, uint64
 
 from lexmill.core.dedup.shingles import Shingles
 from lexmill.core.dedup.signature import permutations, sign_hashes
+from lexmill.core.kernels import njit, uint64
 
 # A shingle is rare where it stands in no more than one of so many documents, or a few times.
 _RARE_SHARE: Final = 50

@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lexmill.core.dedup.compare import copy_points
 from lexmill.core.dedup.signature import hash_shingles
 from lexmill.core.dedup.sorting import room_for_bounds, sort_hashes
 from lexmill.core.dedup.utf8 import Utf8, longest
+from lexmill.core.kernels import njit
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

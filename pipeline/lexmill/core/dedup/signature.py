@@ -1,13 +1,15 @@
 """MinHash signatures of character 5-grams, bit-equal to datasketch's affine32 scheme, and the bands that propose candidates."""
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from datasketch import LeanMinHash, MinHash
-from numba import njit, uint32, uint64
 
 from lexmill.core.dedup.utf8 import buffers, decode, longest
+from lexmill.core.kernels import njit, uint32, uint64
+
+if TYPE_CHECKING:
+    from datasketch import LeanMinHash
 
 SHINGLE: Final = 5  # characters; different cases of one charge stay below a Jaccard of .68 on 5-grams, edited copies above .8
 NUM_PERM: Final = 128
@@ -26,7 +28,10 @@ _MASK: Final = (1 << 64) - 1
 
 def permutations() -> Array:
     """The (2, 128) uint32 multipliers and addends of datasketch's own permutations for ``SEED``."""
-    return np.asarray(MinHash(num_perm=NUM_PERM, seed=SEED, scheme=SCHEME).permutations, np.uint32)
+    # Drawn as datasketch does it, which takes half a second and 38 MiB to import; NumPy freezes what RandomState draws.
+    drawn = np.random.RandomState(SEED)
+    multipliers = drawn.randint(0, 1 << 31, NUM_PERM, np.uint32) * np.uint32(2) + np.uint32(1)
+    return np.array([multipliers, drawn.randint(0, 1 << 32, NUM_PERM, np.uint32)])
 
 
 def hash_shingle(shingle: str | bytes) -> int:
@@ -130,8 +135,10 @@ def signatures_by_numpy(copies: pa.Array | pa.ChunkedArray) -> Array:
     return out
 
 
-def lean(row: Array) -> LeanMinHash:
+def lean(row: Array) -> "LeanMinHash":
     """One signature (128 uint32) as datasketch's own object, for its LSH indexes and for checking."""
+    from datasketch import LeanMinHash
+
     return LeanMinHash(seed=SEED, hashvalues=row, scheme=SCHEME)
 
 

@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 import numpy as np
-from numba import njit, uint64
+
+from lexmill.core.kernels import njit, uint64
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

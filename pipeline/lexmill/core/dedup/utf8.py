@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit, uint32
+
+from lexmill.core.kernels import njit, uint32
 
 
 class Utf8(NamedTuple):

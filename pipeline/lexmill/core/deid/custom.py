@@ -11,8 +11,15 @@ from types import ModuleType
 from typing import Any
 
 import regex
-from presidio_analyzer import EntityRecognizer, LocalRecognizer, Pattern, PatternRecognizer, RecognizerResult, RemoteRecognizer
 
+from lexmill.core.deid.presidio import (
+    EntityRecognizer,
+    LocalRecognizer,
+    Pattern,
+    PatternRecognizer,
+    RecognizerResult,
+    RemoteRecognizer,
+)
 from lexmill.core.deid.recognizers import LANGUAGE
 
 _PROBE = "0"
@@ -99,16 +106,16 @@ def fault(recognizer: Any) -> str | None:
 
 def _swallows(recognizer: PatternRecognizer) -> bool:
     """Whether patterns that all run out of time leave no TimeoutError; they are as they were afterwards."""
-    stub = _TimedOut()
+    probe = _TimedOut()
     before = [(pattern, pattern.compiled_regex, pattern.compiled_with_flags) for pattern in recognizer.patterns]
     try:
         for pattern in recognizer.patterns:
-            pattern.compiled_regex, pattern.compiled_with_flags = stub, recognizer.global_regex_flags
+            pattern.compiled_regex, pattern.compiled_with_flags = probe, recognizer.global_regex_flags
         try:
             recognizer.analyze(_PROBE, recognizer.supported_entities, None)
         except TimeoutError:
             return False
-        return stub.asked
+        return probe.asked
     finally:
         for pattern, compiled, flags in before:
             pattern.compiled_regex, pattern.compiled_with_flags = compiled, flags

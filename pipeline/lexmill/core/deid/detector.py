@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import le
 from typing import Any
 
-from presidio_analyzer import EntityRecognizer
-
 from lexmill.core.deid.addresses import is_home
 from lexmill.core.deid.article4 import SensitiveScanner
 from lexmill.core.deid.lexer import Lexer
 from lexmill.core.deid.organisations import OrganisationScanner
 from lexmill.core.deid.persons import LEAST_MARGIN, Introduced
+from lexmill.core.deid.presidio import EntityRecognizer
 from lexmill.core.deid.recognizers import BIAS, LANGUAGE, ROLE_KEY, RULE_KEY, build_engine
 from lexmill.core.deid.rules import DeidRules
 from lexmill.core.deid.spans import Replacement, Span

@@ -9,8 +9,9 @@ from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from lexmill.core.kernels import njit
 
 # leftmost: from left to right the longest word, none that touches one before it; starts: the longest word wherever one begins;
 # all: every word wherever one begins, the longest first.

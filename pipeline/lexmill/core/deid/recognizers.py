@@ -8,15 +8,21 @@ from functools import cached_property
 from typing import Any
 
 import tldextract
-from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerRegistry, RecognizerResult
-from presidio_analyzer.context_aware_enhancers import ContextAwareEnhancer
-from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
 
 from lexmill.core.deid.addresses import AddressScanner
 from lexmill.core.deid.births import BirthScanner
 from lexmill.core.deid.identifiers import IdentifierScanner
 from lexmill.core.deid.organisations import OrganisationScanner
 from lexmill.core.deid.persons import Introduced, PersonScanner
+from lexmill.core.deid.presidio import (
+    AnalyzerEngine,
+    ContextAwareEnhancer,
+    EntityRecognizer,
+    NlpArtifacts,
+    NoOpNlpEngine,
+    RecognizerRegistry,
+    RecognizerResult,
+)
 from lexmill.core.deid.spans import Span
 from lexmill.core.deid.tables import DeidTables, Evidence
 from lexmill.core.deid.tagger import Mention, Tagger
@@ -53,11 +59,12 @@ class LegalNlpEngine(NoOpNlpEngine):
     """Presidio's NoOp engine with our model and zones (case numbers, statutes, public bodies), once for all recognisers."""
 
     def __init__(self, zones: ZoneScanner, tagger: Tagger) -> None:
-        super().__init__([{"lang_code": LANGUAGE, "model_name": "no_op"}])
+        # Its own beginning makes a vocabulary and an empty document of spaCy's, which nobody looks at.
+        self.models = self._validate_models([{"lang_code": LANGUAGE, "model_name": "no_op"}])
         self._zones = zones
         self._tagger = tagger
         self.load()
-        self._empty = super().process_text("", LANGUAGE)
+        self._empty = NlpArtifacts([], [], [], [], self, LANGUAGE, scores=[])
 
     def process_text(self, text: str, language: str) -> LegalArtifacts:
         """The zones and names of ``text``; no tokens, no lemmas."""

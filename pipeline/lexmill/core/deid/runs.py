@@ -4,8 +4,9 @@ import re
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from lexmill.core.kernels import njit
 
 _CODES = 1 << 16
 # A run has at least one character more than this.

@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from lexmill.core.kernels import njit
 
 CHARACTER: Final = 1 << 0
 RUN: Final = 1 << 1

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from lexmill.core.kernels import njit
 
 _BMP = 1 << 16
 _SURROGATES = slice(0xD800, 0xE000)

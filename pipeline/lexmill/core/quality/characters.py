@@ -3,8 +3,9 @@
 from typing import Final
 
 import numpy as np
-from numba import njit, uint32
 from numpy.typing import NDArray
+
+from lexmill.core.kernels import njit, uint32
 
 # The class, in the low three bits.
 OTHER, SPACE, HAN, DIGIT, LETTER, PUNCT, FFFD, PRIVATE = range(8)

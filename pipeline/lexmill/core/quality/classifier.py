@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 import fasttext
 import numpy as np
 import pyarrow as pa
-from numba import int8, int32, njit, uint32, uint64
 from numpy.typing import NDArray
 
+from lexmill.core.kernels import int8, int32, njit, uint32, uint64
 from lexmill.core.quality.characters import CHARACTERS, CLASS_MASK, DIGIT, HAN, SPACE, decode
 from lexmill.core.quality.metrics import buffers
 from lexmill.errors import InputError

@@ -5,9 +5,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit, uint32, uint64
 from numpy.typing import NDArray
 
+from lexmill.core.kernels import njit, uint32, uint64
 from lexmill.core.quality.characters import (
     CHARACTERS,
     CLASS_MASK,

@@ -5,9 +5,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from lexmill.core.kernels import njit
 from lexmill.core.quality.characters import CHARACTERS, CLASS_MASK, HAN, TRADITIONAL, decode
 from lexmill.core.quality.metrics import buffers
 

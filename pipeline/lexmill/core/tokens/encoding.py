@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from lexmill.core.tokens.batch import Spellings, TokenBatch, char_starts_of_spans
 
 Backend = Literal["auto", "reference"]
+# Whose pattern and control tokens a .tiktoken file has.
+Scheme = Literal["qwen", "cl100k"]
 
 
 class Encoder(Protocol):

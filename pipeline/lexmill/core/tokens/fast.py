@@ -1,11 +1,12 @@
 """The fast encoder: gigatoken, ten times the reference on Chinese text, and asked in units twenty times; kept within bounds."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import gigatoken
 import numpy as np
+import orjson
 import pyarrow as pa
 
 from lexmill.core.tokens.batch import Spellings, TokenBatch, concatenate, utf8
@@ -45,7 +46,7 @@ class FastEncoder:
 
 def of_description(description: Mapping[str, Any], spellings: Spellings | None, reference: Encoder) -> Encoder:
     """The fast encoder of a parsed ``tokenizer.json``; ``spellings`` only where its texts may be cut (see ``units``)."""
-    text = json.dumps(description, ensure_ascii=False)
+    text = orjson.dumps(description).decode()
     return _in_units(FastEncoder(lambda: gigatoken.Tokenizer.from_json(text)), spellings, reference)
 
 
@@ -54,9 +55,25 @@ def of_ranks(path: str, pattern: str, spellings: Spellings, reference: Encoder) 
     return _in_units(FastEncoder(lambda: gigatoken.Tokenizer.from_tiktoken(path, pattern)), spellings, reference)
 
 
+class _InUnits:
+    """An engine asked in units, if texts may be cut; that is found out, in half a second, when there is something to encode."""
+
+    def __init__(self, engine: FastEncoder, spellings: Spellings, reference: Encoder) -> None:
+        self._engine = engine
+        self._spellings = spellings
+        self._reference = reference
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        cuts = find_cuts(self._spellings, self._reference)
+        return self._engine if cuts is None else UnitEncoder(self._engine, cuts)
+
+    def encode(self, texts: pa.Array) -> TokenBatch:
+        return self._encoder.encode(texts)
+
+
 def _in_units(engine: FastEncoder, spellings: Spellings | None, reference: Encoder) -> Encoder:
-    cuts = find_cuts(spellings, reference) if spellings is not None else None
-    return engine if cuts is None else UnitEncoder(engine, cuts)
+    return engine if spellings is None else _InUnits(engine, spellings, reference)
 
 
 def _windows(texts: pa.Array) -> Iterator[pa.Array]:

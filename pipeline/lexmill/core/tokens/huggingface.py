@@ -1,13 +1,13 @@
 """Vocabularies as ``tokenizer.json``: Hugging Face ``tokenizers`` is the reference."""
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 from tokenizers import Tokenizer as Library
@@ -99,9 +99,9 @@ def split(text: str, breaks: Sequence[str], size: int) -> Iterator[str]:
 def load(name: str, raw: bytes, backend: Backend) -> Tokenizer:
     """The tokeniser of the bytes of a ``tokenizer.json``; raises VocabularyError."""
     try:
-        description = json.loads(raw)
+        description = orjson.loads(raw)
         neutral = _without_control(description)
-        library = Library.from_str(json.dumps(neutral, ensure_ascii=False))
+        library = Library.from_buffer(orjson.dumps(neutral))
     except Exception as error:  # the library raises bare Exception for any fault of the file
         raise VocabularyError(f"is not a tokenizer.json ({type(error).__name__})") from None
     library.encode_special_tokens = True

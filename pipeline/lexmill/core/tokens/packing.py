@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from lexmill.core.kernels import njit
 
 
 @dataclass(frozen=True)

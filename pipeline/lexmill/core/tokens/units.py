@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from lexmill.core.kernels import njit
 from lexmill.core.tokens.batch import Spellings, TokenBatch, concatenate, utf8
 from lexmill.core.tokens.encoding import Encoder
 

@@ -16,8 +16,9 @@ Steps, each a folder of Parquet parts (``Workspace.work``)::
     dedup.frequencies  one             those that stand in enough, frozen with the first run of a history
     dedup              one a part      kept documents and ledger
 
-A document that ends the process which signs it, or which applies the verdicts, is quarantined at the end and compared with none.
-Candidates, verdicts and families work on the texts of many at once, with the kernels that signed each of them before.
+A document that ends the process which signs it, judges it or applies the verdicts is quarantined at the end and compared with
+none; of two that end it when they are compared, the first. ``candidates`` and the others do nothing with a text but copy it, or
+know signatures only: what ends them is the number of documents, of which none is to blame, and the run stops.
 
 With ``history`` what earlier runs kept is compared with, too (``store.index``), and ``publish`` adds this run to it::
 

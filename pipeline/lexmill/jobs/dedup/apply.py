@@ -13,7 +13,7 @@ from lexmill.jobs.dedup.families import read_families
 from lexmill.jobs.dedup.identifiers import ID_USED_TWICE
 from lexmill.jobs.dedup.lines import Lines
 from lexmill.jobs.dedup.steps import between
-from lexmill.jobs.isolate import Refused, quarantined
+from lexmill.jobs.isolate import DIED, MEMORY, SECONDS, Refused, quarantined
 from lexmill.schema import DOCUMENT_RAW, LEDGER
 from lexmill.store import files
 from lexmill.store.stages import Receipt, StageFolder, Target, count_documents
@@ -48,7 +48,7 @@ def apply_part(
     columns = {
         **{name: leaving[name] for name in ("doc_id", "source", "doc_type")},
         "stage": pa.array(["dedup"] * len(rows), pa.string()),
-        "action": pc.if_else(pc.equal(gone["rule"], ID_USED_TWICE), "quarantine", "drop"),
+        "action": pc.if_else(pc.is_in(gone["rule"], pa.array([ID_USED_TWICE, DIED, MEMORY, SECONDS])), "quarantine", "drop"),
         "rule": gone["rule"],
         "twin": gone["twin"],
         "value": gone["value"],

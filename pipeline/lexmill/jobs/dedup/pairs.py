@@ -56,7 +56,8 @@ def collect_pairs(
     if verdicts is not None:
         tables += [files.read_columns(path) for path in verdicts.parts()]
     pairs = pa.concat_tables(tables)
-    copies = pairs.filter(pc.and_(pairs["gone"], pc.not_equal(pairs["rule"], ID_USED_TWICE)))
+    # What ended its worker leaves without a twin.
+    copies = pairs.filter(pc.and_(pc.and_(pairs["gone"], pc.is_valid(pairs["twin"])), pc.not_equal(pairs["rule"], ID_USED_TWICE)))
     tallies = sizes(CLUSTERS, copies["twin_ordinal"].to_numpy(), outside=1)
     if found is not None:
         kin = read_families(found, 0)

@@ -1,16 +1,18 @@
 """The texts of documents that may have a copy, brought together by component and judged."""
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lexmill.core.dedup.judge import CANDIDATES, Keep, Prefer, judge
+from lexmill.core.dedup.judge import CANDIDATES, PAIRS, Keep, Prefer, judge
 from lexmill.core.dedup.rules import DedupRules
 from lexmill.jobs.dedup.steps import Run, between
+from lexmill.jobs.isolate import Others, Refused, Unit
 from lexmill.schema import DOCUMENT_RAW, SIGNATURE
 from lexmill.store import files
 from lexmill.store.index import INDEXED, View
@@ -51,7 +53,20 @@ def decide(this: Run, signed: Mapping[str, Any], joined: Mapping[str, Any]) -> d
         )
         for bucket in range(buckets)
     ]
-    return this.go("verdicts", judge_bucket, tasks)
+    return this.go("verdicts", judge_bucket, tasks, Judged())
+
+
+@dataclass(frozen=True)
+class Judged(Others):
+    """Cuts the task of a bucket into the documents of this run, (ordinal,)."""
+
+    compares: ClassVar[bool] = True
+
+    def units(self, arguments: tuple[Any, ...]) -> Sequence[Unit]:
+        """Ordinals; what earlier runs kept has negative ones, and stays."""
+        candidates, bucket, *_ = arguments
+        ordinals = _of_bucket(candidates, bucket, ["ordinal"])["ordinal"].to_pylist()
+        return [(ordinal,) for ordinal in sorted(ordinals) if ordinal >= 0]
 
 
 def collect_candidates(
@@ -119,11 +134,19 @@ def judge_bucket(
     keep: Keep,
     prefer: Prefer,
     rules: DedupRules,
+    refused: Refused = (),
 ) -> Receipt:
-    """The verdicts on all components of one bucket."""
-    table = pa.concat_tables(
-        [files.read_columns(path, filters=[("bucket", "==", bucket)]) for folder in candidates for path in folder.parts()]
-    )
+    """The verdicts on all components of one bucket; ``refused`` ordinals are gone, by the rule given, and compared with none."""
+    table = _of_bucket(candidates, bucket, None)
     counts: Counter[str] = Counter()
-    pairs = judge(table.drop_columns(["bucket"]), threshold, rules, keep, prefer, counts)
-    return target.write_work(pairs, tallies=counts)
+    is_out = pc.is_in(table["ordinal"], pa.array([ordinal for ordinal, _ in refused], pa.int64()))
+    pairs = judge(table.filter(pc.invert(is_out)).drop_columns(["bucket"]), threshold, rules, keep, prefer, counts)
+    out = table.filter(is_out).select(["ordinal", "doc_id", "component"]).to_pylist()
+    gone = [{**row, "rule": dict(refused)[row["ordinal"]], "gone": True} for row in out]
+    return target.write_work(pa.concat_tables([pairs, pa.Table.from_pylist(gone, PAIRS)]), tallies=counts)
+
+
+def _of_bucket(candidates: tuple[StageFolder, ...], bucket: int, columns: list[str] | None) -> pa.Table:
+    filters = [("bucket", "==", bucket)]
+    paths = [path for folder in candidates for path in folder.parts()]
+    return pa.concat_tables([files.read_columns(path, columns, filters=filters) for path in paths])
