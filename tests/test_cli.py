@@ -182,6 +182,19 @@ def test_a_failed_line_is_named_without_its_text_and_the_rest_goes_on(
     assert "庄筱棠" not in json.dumps(results[1:], ensure_ascii=False) + capsys.readouterr().err
 
 
+def test_mask_looks_again_and_holds_back_what_is_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = lines({"id": "a", "text": TEXT}, {"id": "b", "text": "身份证：110105</b><b>20880101</b>2366"})
+    first, second = masked(monkeypatch, tmp_path, given, code=6)
+    assert first["id"] == "a"
+    assert second == {"id": "b", "error": "residual.identifier"}
+    told = capsys.readouterr().err
+    assert "1 lines masked" in told
+    assert "held back 1" in told
+    assert "residual.identifier 1" in told
+
+
 def test_mask_reads_and_writes_standard_streams(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines({"id": "a", "text": TEXT}).encode())))
     assert lexmill(monkeypatch, "mask", "-", "--out", "-") == 0

@@ -1,6 +1,7 @@
-"""Mask a file of lines outside of any run: the same detector and surrogates, no workspace, no drops."""
+"""Mask a file of lines outside of any run: the same detector, surrogates and second look; no workspace, no drops."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import IO, Any
 import orjson
 
 from lexmill import rules
+from lexmill.core.deid.batch import look_again
 from lexmill.core.deid.detector import Detector
 from lexmill.core.deid.mask import mask
 from lexmill.core.structure.doctype import guess
@@ -45,8 +47,11 @@ def _writing(path: str) -> Iterator[Any]:
         yield out
 
 
-def mask_file(source: str, out: str, policy: str, doc_type: str) -> int:
-    """Mask every line of ``source`` into ``out``; returns the number of lines that failed (each is ``{id, error}`` there).
+def mask_file(source: str, out: str, policy: str, doc_type: str) -> Counter[str]:
+    """Mask every line of ``source`` into ``out``; returns how many lines failed by what (each is ``{id, error}`` there).
+
+    As in a run, what the second look still finds something in fails (``residual.*``): its text is not written. "" counts those
+    that were masked.
 
     Raises ConfigError for an unknown policy or type, InputError for a file that cannot be read.
     """
@@ -59,15 +64,15 @@ def mask_file(source: str, out: str, policy: str, doc_type: str) -> int:
     if policy not in policies:
         raise ConfigError(f"--policy {policy}: no such policy; there are {', '.join(policies)}")
     detector = Detector(book, policy, load_tagger())
-    failed = 0
+    told: Counter[str] = Counter()
     with _reading(source) as lines, _writing(out) as stream:
         for number, line in enumerate(lines):
             if not line.strip():
                 continue
             result = _mask_line(line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line, doc_type, detector)
-            failed += "error" in result
+            told[result.get("error", "")] += 1
             stream.write(orjson.dumps(result, option=orjson.OPT_APPEND_NEWLINE))
-    return failed
+    return told
 
 
 def _mask_line(line: bytes, doc_type: str, detector: Detector) -> dict[str, Any]:
@@ -84,6 +89,7 @@ def _mask_line(line: bytes, doc_type: str, detector: Detector) -> dict[str, Any]
         return {"id": identity, "error": "mask.no_text"}
     try:
         masked = mask(text, guess(text) if doc_type == "auto" else doc_type, detector)
+        look_again((text,), (masked,), detector)
     except Exception as error:
         # Its message might quote the text.
         return {"id": identity, "error": error.rule if isinstance(error, DocumentError) else "deid.failed"}

@@ -1,7 +1,7 @@
 """De-identifies a batch of documents; what fails in any way is quarantined, never passed on."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -84,6 +84,24 @@ def mask_document(row: Mapping[str, Any], detector: Detector) -> tuple[dict[str,
     meta = row["meta"] or {}
     fields = [row["text"], row["title"] or "", *(meta.get(name) or "" for name in _META_FIELDS)]
     masked = mask_fields(fields, row["doc_type"], detector, list(_introduced(row)))
+    look_again(fields, masked, detector)
+    text, title, *rest = masked
+    document = {name: row[name] for name in ("doc_id", "source", "doc_type", "family_id", "family_size")}
+    document["text"] = text.text
+    document["title"] = None if row["title"] is None else title.text
+    changed = {name: part.text for name, part in zip(_META_FIELDS, rest, strict=True) if meta.get(name) is not None}
+    document["meta"] = None if row["meta"] is None else {**meta, **changed}
+    document["segments"] = _remap(row["segments"], text)
+    people = names_of((field, part.spans) for field, part in zip(fields, masked, strict=True))
+    return document, masked, people
+
+
+def look_again(fields: Sequence[str], masked: Sequence[Masked], detector: Detector) -> None:
+    """The second look at a masked document: ``fields`` as they came and ``masked``, in one order.
+
+    Raises DocumentError ``residual.name`` where a name that was masked still stands in it, ``residual.identifier`` where a valid
+    identifier does that the policy masks.
+    """
     names = {
         field[span.start : span.end]
         for field, part in zip(fields, masked, strict=True)
@@ -96,15 +114,6 @@ def mask_document(row: Mapping[str, Any], detector: Detector) -> tuple[dict[str,
     together = _BORDER.join(part.text for part in masked)
     if any(item.kind in detector.policy.mask for item in residual.find_valid_identifiers(together)):
         raise DocumentError("residual.identifier")
-    text, title, *rest = masked
-    document = {name: row[name] for name in ("doc_id", "source", "doc_type", "family_id", "family_size")}
-    document["text"] = text.text
-    document["title"] = None if row["title"] is None else title.text
-    changed = {name: part.text for name, part in zip(_META_FIELDS, rest, strict=True) if meta.get(name) is not None}
-    document["meta"] = None if row["meta"] is None else {**meta, **changed}
-    document["segments"] = _remap(row["segments"], text)
-    people = names_of((field, part.spans) for field, part in zip(fields, masked, strict=True))
-    return document, masked, people
 
 
 def _introduced(row: Mapping[str, Any]) -> Iterator[Introduced]:

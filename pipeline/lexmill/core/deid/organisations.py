@@ -58,6 +58,8 @@ _NOTED = re.compile(f"[（(][{_HAN}A-Za-z]{{1,12}}[）)]")
 _LONG_CORE = 5
 # Two verbs that are a trade.
 _TRADE = "进出口"
+# Places that hold a character which elsewhere ends what stands before a name (和, 内, 大).
+_PLACES = frozenset(("加拿大", "内蒙古", "以色列", "土耳其", "埃及", "呼和浩特", "内江", "即墨", "从化", "应城", "如皋", "如东"))
 # What stands left of a name that is masked or left out in part: 中国××实业有限公司.
 _BLANKED = ("×", "*", "＊", "_", "＿")
 _LATIN = "A-Za-zＡ-Ｚａ-ｚ"
@@ -95,6 +97,20 @@ class OrganisationScanner:
         generic = sorted(rules.words("org_generic"), key=lambda word: (-len(word), word))
         words = f"(?:{'|'.join(generic)}|[一二三四五六七八九十两几]+[家个])*\\Z"
         self._generic = re.compile(words)
+        # 租 of 融资租赁, 系 of 系统集成: what such a word holds ends no name if trades follow it; where it stands there.
+        trades, inner = rules.words("org_trade"), rules.words("org_inner")
+        self._inner = frozenset(inner)
+        self._holders: dict[str, list[tuple[str, int]]] = {}
+        for holder in (*trades, *inner):
+            for word in dict.fromkeys(boundary):
+                if word in holder and word != holder:
+                    self._holders.setdefault(word, []).append((holder, holder.index(word)))
+        held = sorted(
+            {holder for holders in self._holders.values() for holder, _ in holders}, key=lambda word: (-len(word), word)
+        )
+        self._held = re.compile("|".join(held))
+        tail = sorted({*trades, *generic}, key=lambda word: (-len(word), word))
+        self._tail = re.compile(f"(?:{'|'.join(tail)})*\\Z")
         # 甲公司, A公司, A食品股份有限公司 of exams and examples.
         self._placeholder = re.compile(f"^[{_STEMS}]{words}|(?<![{_LATIN}])[{_LATIN}](?![{_LATIN}0-9])")
         roles = sorted(rules.words("org_role"), key=lambda word: (-len(word), word))
@@ -191,6 +207,7 @@ class OrganisationScanner:
         names = {**full, **names}
         if not names:
             return []
+        self._shorten(text, names)
         keys = list(names)
         spans = []
         for index, start, end in find_names(zones.hits.codes, keys):
@@ -198,11 +215,26 @@ class OrganisationScanner:
                 spans.append(Span(start, end, names[keys[index]].entity, names[keys[index]].rule))
         return spans
 
+    def _shorten(self, text: str, names: dict[str, _Kind]) -> None:
+        """Take what stands before the province from names that mostly stand without it: 一旦 of 一旦辽宁泽沛外贸公司."""
+        for name in list(names):
+            province = self._province.search(name, 1) if _REGISTERED not in name else None
+            if province is None or province.group() == _COUNTRY or name[province.start() - 1] in "（(":
+                continue
+            rest = name[province.start() :]
+            if name[province.end() :] in self._suffixes:
+                continue  # 泽沛财险安徽分公司
+            if text.count(rest) > text.count(name) * (1 if rest in names else 2):
+                names.setdefault(rest, names[name])
+                del names[name]
+
     def _is_shown(self, text: str, start: int, suffix_start: int, suffix: str, evidence: Evidence) -> bool:
         """Whether the name at ``start`` is one by its suffix, its place or the words before it."""
         if _REGISTERED in suffix:
             return True
-        if not self._verbs.isdisjoint(text[start:suffix_start].replace(_TRADE, "")):
+        if not self._verbs.isdisjoint(text[start:suffix_start]) and not self._verbs.isdisjoint(
+            self._held.sub("", text[start:suffix_start].replace(_TRADE, ""))
+        ):
             return False
         if evidence != "story":
             # A party of a form fills its line: 甲方：蓝天工业进出口公司.
@@ -232,17 +264,16 @@ class OrganisationScanner:
         labelled = start > 0 and text[start - 1] in "：:“"
         if evidence != "story" and labelled:
             labelled = self._part.search(text, max(0, start - _ROLE_REACH), start) is not None
-        cut = 0
-        for word in self._boundary.finditer(before):
-            cut = word.end()
+        registered = _REGISTERED in ending
+        cut, held = self._last(self._boundary, before, 0, registered)
         if not _FACT_ENDS.isdisjoint(before):
             for fact in _FACT.finditer(before, cut):
                 cut = fact.end()
         if evidence != "story":
             cut = max(cut, before.rfind("公司") + len("公司")) if "公司" in before else cut
         if not labelled:
-            for word in self._single.finditer(before, cut):
-                cut = word.end()
+            cut, more = self._last(self._single, before, cut, registered)
+            held |= more
         before = before[cut:]
         if before[:1] in _LEADS:
             before = _LEADING.sub("", before, count=1)
@@ -255,9 +286,32 @@ class OrganisationScanner:
         if len(trade) < 2 or self._placeholder.search(trade) or _MASKED.search(before):
             return None
         # A registered company of a place may have no other name: 某市能源投资有限公司.
-        if self._generic.match(trade) and not (placed and _REGISTERED in ending):
+        if self._generic.match(trade) and not (placed and registered):
             return None
+        # 来租赁公司, 车辆租赁公司.
+        if held and not placed:
+            tail = self._tail.search(trade)
+            core = trade[: tail.start()] if tail else trade
+            if len(core) < 2 or not self._verbs.isdisjoint(self._held.sub("", core)):
+                return None
         return suffix - len(before)
+
+    def _last(self, words: re.Pattern[str], before: str, cut: int, registered: bool) -> tuple[int, bool]:
+        """Where the last of the ``words`` in ``before`` ends that no trade holds, and whether one holds any behind that."""
+        held = False
+        for word in words.finditer(before, cut):
+            holders = self._holders.get(word.group())
+            inside = holders is not None and any(
+                before.startswith(holder, word.start() - place)
+                and (registered or holder not in self._inner or holder in _PLACES)
+                and (holder in _PLACES or self._tail.match(before, word.start() - place + len(holder)))
+                for holder, place in holders
+                if place <= word.start()
+            )
+            held = held or inside
+            if not inside:
+                cut = word.end()
+        return cut, held
 
     def _brand(self, text: str, word: str, at: int) -> re.Match[str] | None:
         """The name that stands near one of the words of ``BRAND``, which begins ``at``."""

@@ -69,8 +69,12 @@ _ITEM = re.compile(
 _STEMS = frozenset("甲乙丙丁")
 _BLANKS = (" ", "\u3000", "\t")
 _DOTS = frozenset(_DOT)
+_PARTS = re.compile(f"[{_DOT}]")
 _MODEL_RULE = "model.person"
 _PARTY_RULE = "parties.name"
+GIVEN_RULE = "names.given"
+# A part of a transliterated name that is shorter may be a word.
+_DOTTED_PART = 3
 # Words of one character that given names do not end with: without 未 a debt that is not paid reads as paid.
 _ADVERBS = frozenset("未已并的了被把们是")
 _DOTTED_RULE = "lexicon.transliteration"
@@ -253,6 +257,8 @@ class PersonScanner:
         self._stand_ins = frozenset(rules.words("stand_in"))
         self._known_to_all = self._stand_ins | frozenset(rules.words("history"))
         self._nobody_part = frozenset(rules.characters("nobody_part"))
+        self._given_words = frozenset(rules.words("given_word"))
+        self._given_characters = frozenset(rules.characters("given_character"))
 
     # Reading one name
 
@@ -754,6 +760,8 @@ class PersonScanner:
             if not more:
                 break
             names.update(more)
+        if evidence != "label":
+            spans = self._with_given_names(text, spans, names, zones, mentions)
         if self.is_protected_case(text):
             return [span._replace(role="protected") if span.role == "party" else span for span in spans]
         return spans
@@ -877,6 +885,85 @@ class PersonScanner:
                 if begin is not None and self._is_known(text, begin):
                     self._take(text, begin, span.start - 1, span, names, zones, more)
         return more
+
+    def _given_names(self, name: str) -> Iterable[str]:
+        """What people call somebody with this full name besides: 晓燕 of 令狐晓燕, 努尔买买提 of 努尔买买提·库尔班."""
+        if not _DOTS.isdisjoint(name):
+            return [part for part in _PARTS.split(name) if len(part) >= _DOTTED_PART]
+        double = name[:2] in self._compound or (name[0] in self._surnames and name[1] in self._surnames)
+        if len(name) == _PLAIN + double and (double or name[0] in self._surnames):
+            return [name[-2:]]
+        return []
+
+    def _with_given_names(
+        self, text: str, spans: list[PersonSpan], names: dict[str, _Evidence], zones: Zones, mentions: Sequence[Mention]
+    ) -> list[PersonSpan]:
+        """``spans`` and where the given name of somebody whose full name is known stands alone.
+
+        It is one where the model reads one, or both its borders and its characters could be a name's and it is no word.
+        """
+        owners: dict[str, _Evidence] = {}
+        for name, item in names.items():
+            # One mention that only the model sees may be a clause.
+            if item.ruled or item.tagged > 1:
+                for given in self._given_names(name):
+                    known = owners.get(given)
+                    if known is None or _RANK[item.role] > _RANK[known.role]:
+                        owners[given] = item
+        if not owners:
+            return spans
+        keys = list(owners)
+        # Most stand at the end of the full name, which is found already.
+        ends = {span.end for span in spans}
+        rest = [row for row in find_names(zones.hits.codes, keys) if row[2] not in ends]
+        if not rest:
+            return spans
+        found = []
+        at = 0
+        for index, start, end in rest:
+            given = keys[index]
+            while at < len(spans) and spans[at].end <= start:
+                at += 1
+            if (
+                (at == len(spans) or spans[at].start >= end)
+                and given not in names
+                and self._may_be_somebody(given)
+                and not self._is_common(given)
+                and not zones.overlap(start, end)
+            ):
+                found.append(PersonSpan(start, end, "PERSON", GIVEN_RULE, owners[given].role))
+        if not found:
+            return spans
+        read = {(item.start, item.end) for item in mentions if item.label == "PERSON" and item.margin > LEAST_MARGIN}
+        cues = {end for _, _, end in zones.hits.of(CUE)}
+        return sorted(
+            [
+                *spans,
+                *(span for span in found if (span.start, span.end) in read or self._stands_alone(text, span, cues)),
+            ]
+        )
+
+    def _is_common(self, word: str) -> bool:
+        return self._is_word(word) or word in self._followers or word in self._acts or word in self._titles
+
+    def _stands_alone(self, text: str, span: PersonSpan, cues: set[int]) -> bool:
+        """Whether its characters are a given name's and no word, and what stands before and behind could stand beside a name."""
+        given = text[span.start : span.end]
+        if given in self._given_words or (len(given) == 2 and not self._given_characters.issuperset(given)):
+            return False
+        before, after = text[span.start - 1 : span.start], text[span.end : span.end + 1]
+        if not _MASKS.isdisjoint((before, after)):
+            return False
+        said = before in self._beside or before in self._non_name or before in self._never
+        left = span.start == 0 or not _is_han(text, span.start - 1) or said or span.start in cues
+        follower = text[span.end : span.end + 2]
+        return left and (
+            not _is_han(text, span.end)
+            or after in self._non_name
+            or after in self._beside
+            or follower in self._acts
+            or follower in self._followers
+        )
 
     def _take(
         self,

@@ -21,6 +21,7 @@ _CHARACTER_LISTS = (
     "weak_surname",
     "rare_surname",
     "non_name",
+    "given_character",
     "never_name",
     "nobody_part",
     "beside",

@@ -28,6 +28,8 @@ LexiconName = Literal[
     "history",  # persons of history: in forms nobody
     "stand_in",  # who stands for anybody: in forms nobody
     "nobody_part",  # characters of such
+    "given_character",  # characters that given names are mostly written with
+    "given_word",  # two characters that a given name may have and that are a word, or stand together by chance
     "name_part",  # morphemes of two and three characters: two of them in a row are a Tibetan, Mongolian, Uyghur or Yi name
     "transliteration",  # characters that write foreign names
     "title",  # what stands behind a surname where no given name does
@@ -39,6 +41,8 @@ LexiconName = Literal[
     "org_role",  # words before an organisation's name that say its part in the case
     "org_verb",  # characters that make a stretch before a bare 公司 a clause
     "org_generic",  # words that say a kind of organisation and name none
+    "org_trade",  # trades: of these, such as hold what elsewhere ends the search for a name's beginning
+    "org_inner",  # other words of trade names that do
     "org_end",  # how organisations and public bodies end
     "org_boundary",  # words that end the search for the beginning of an organisation's name
 ]
