@@ -75,3 +75,13 @@ def test_a_folder_that_may_not_be_read_is_passed_over(tmp_path: Path) -> None:
     finally:
         (tmp_path / "a").chmod(0o700)
     assert found == (["b/x"] if os.geteuid() else ["a/x", "b/x"])
+
+
+def test_the_folder_above_is_entered_by_its_name_only(tmp_path: Path) -> None:
+    for name in ("a/x.txt", "a/b/y.txt", "z.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    root = f"{tmp_path}/a/"
+    assert [match.path for match in walk(root, [["*", "..", "x.txt"]])] == ["b/../x.txt"]
+    assert [match.path for match in walk(root, [["*.txt"], ["..", "z.txt"]])] == ["../z.txt", "x.txt"]
+    assert [match.path for match in walk(root, [["**", "*.txt"], ["..", "*.md"]])] == ["b/y.txt", "x.txt"]

@@ -9,13 +9,12 @@ import pyarrow as pa
 
 import lexmill.jobs.run  # noqa: F401
 from lexmill.core.dedup.compare import comparison_copy
-from lexmill.errors import LexmillError
 from lexmill.jobs.loaded import give_back
 from lexmill.jobs.resources import preloaded_tokenizer, tokenizer_for
 
 comparison_copy("。")  # numba looks for a second what it has when it is first called, and pyarrow imports pandas
 # Whatever is wrong with it comes up again, and is told, in the task that needs it.
-with suppress(LexmillError, OSError, ValueError, TypeError):
+with suppress(Exception):
     if key := preloaded_tokenizer():
         tokenizer_for(key).encode_proved(pa.array(["一二。三"]), np.zeros(1, np.int64))
 tempfile.tempdir = None  # each worker is told of its own

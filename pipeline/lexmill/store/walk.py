@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 _WILD = frozenset("*?[")
 _ANY_DEPTH = "**"
+_DOTS = frozenset({".", ".."})  # in no listing, and no pattern's match: only who says them goes there
 
 Places = frozenset[tuple[int, int]]
 """(pattern, which of its segments the next name is to match)."""
@@ -80,7 +81,8 @@ class _Walk:
     def level(self, folder: str, before: str, places: Places) -> Iterator[Match | tuple[str, str, Places]]:
         """What a folder has, in order: matches, and the folders to be entered, each with what is to be matched in it."""
         segments = {self._patterns[pattern][at] for pattern, at in places}
-        entries = _scan(folder) if any(map(is_wild, segments)) else _named(folder, segments)
+        is_listed = any(map(is_wild, segments))
+        entries = [*_scan(folder), *_named(folder, segments & _DOTS)] if is_listed else _named(folder, segments)
         # With its slash a folder's name sorts as the paths below it do.
         for entry in sorted(entries, key=lambda entry: shown(entry.name) + "/" * entry.is_folder):
             below: set[tuple[int, int]] = set()
@@ -88,7 +90,7 @@ class _Walk:
             for pattern, at in places:
                 segment = self._patterns[pattern][at]
                 if segment == _ANY_DEPTH:
-                    if entry.is_folder and not entry.is_link:
+                    if entry.is_folder and not entry.is_link and entry.name not in _DOTS:
                         below.add((pattern, at))
                 elif self._fits(segment, entry.name):
                     is_last = at + 1 == len(self._patterns[pattern])
@@ -104,7 +106,7 @@ class _Walk:
 
     def _fits(self, segment: str, name: str) -> bool:
         matches = self._matches.get(segment)
-        return name == segment if matches is None else matches(name) is not None
+        return name == segment if matches is None else name not in _DOTS and matches(name) is not None
 
 
 def _scan(folder: str) -> list[_Entry]:
