@@ -38,8 +38,6 @@ _WORKERS: dict[str, Any] = {
     "distributed.worker.memory.target": False,
     "distributed.worker.profile.enabled": False,
 }
-# On other systems a process that has loaded so much may not be forked.
-_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 _PRELOADED = "lexmill.jobs.preloaded"
 # A worker that had nothing to do at so many looks, two seconds apart, is let go: steps of a stage may have a pause between them.
 _IDLE_LOOKS = 30
@@ -114,18 +112,21 @@ def open_client(cluster: Cluster, scratch: Path, preload: Mapping[str, str] | No
 
 @contextmanager
 def _local(cluster: Cluster, scratch: Path, preload: Mapping[str, str]) -> Iterator[distributed.Client]:
-    # What libraries put into temporary files (a sort of SQLite, a document being converted) stays in the workspace.
-    environment = {**_WORKER_ENVIRONMENT, "TMPDIR": str(scratch)}
-    settings = {
-        # One worker's death may be chance, a second one with the same part is not.
-        "distributed.scheduler.allowed-failures": 1,
-        **_WORKERS,
-        "distributed.nanny.pre-spawn-environ": environment,
-        "distributed.nanny.environ": {},
-        "distributed.worker.multiprocessing-method": _METHOD,
-        "temporary-directory": str(scratch),
-    }
-    with dask.config.set(settings), _fork_server({**environment, **preload}):
+    with (
+        _fork_server({**_WORKER_ENVIRONMENT, **preload}) as method,
+        dask.config.set(_WORKERS),
+        dask.config.set(
+            {
+                # One worker's death may be chance, a second one with the same part is not.
+                "distributed.scheduler.allowed-failures": 1,
+                "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
+                # What libraries put into temporary files (a sort of SQLite, a document being converted) stays in the workspace.
+                "distributed.nanny.environ": {"TMPDIR": str(scratch)},
+                "distributed.worker.multiprocessing-method": method,
+                "temporary-directory": str(scratch),
+            }
+        ),
+    ):
         try:
             local = distributed.LocalCluster(
                 n_workers=worker_count(cluster),
@@ -143,23 +144,30 @@ def _local(cluster: Cluster, scratch: Path, preload: Mapping[str, str]) -> Itera
 
 
 @contextmanager
-def _fork_server(environment: Mapping[str, str]) -> Iterator[None]:
-    """The process that workers are forked from, where the system has that: each starts with all that it needs in memory."""
-    if _METHOD != "forkserver":
-        yield
+def _fork_server(environment: Mapping[str, str]) -> Iterator[str]:
+    """The process that workers are forked from, each with all that it needs in memory; gives how they are started.
+
+    By spawn on systems where a process that has loaded so much may not be forked, and where $TMPDIR is too long for a socket.
+    """
+    if sys.platform != "linux":
+        yield "spawn"
         return
-    get_mp_context().set_forkserver_preload([_PRELOADED])
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload([_PRELOADED])
     before = dict(os.environ)
     os.environ.update(environment)
     try:
         forkserver.ensure_running()
+        method = "forkserver"
+    except OSError:
+        method = "spawn"
     finally:
         os.environ.clear()
         os.environ.update(before)
     try:
-        yield
+        yield method
     finally:
-        # What it took counts as this process's only when it was waited for. And the next one has its scratch files elsewhere.
+        # What it took counts as this process's only when it was waited for.
         with suppress(ChildProcessError):
             forkserver._forkserver._stop()  # type: ignore[attr-defined]
 

@@ -89,6 +89,11 @@ def forget() -> None:
     """Let go of all that was loaded, and give its memory back to the system."""
     for kept in _kept:
         kept.cache_clear()
+    give_back()
+
+
+def give_back() -> None:
+    """Give memory that nothing is in back to the system."""
     gc.collect()
     pa.default_memory_pool().release_unused()
     if sys.platform == "linux":

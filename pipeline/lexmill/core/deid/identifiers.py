@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -366,15 +367,27 @@ class IdentifierScanner:
         folded = text[start:end].translate(_FOLD)
         tokens = _joined_singles([token.span() for token in _TOKEN.finditer(folded)][:64])
         shows = [_DIGITS.search(folded, low, high) is not None or "@" in folded[low:high] for low, high in tokens]
+        # How many figures stand before each token; running text has none.
+        figures = [0, *accumulate(sum(map(str.isdigit, folded[low:high])) for low, high in tokens)]
+        mail = "@" in folded
         at = 0
         while at < len(tokens):
+            if True not in shows[at : at + _MAX_TOKENS]:
+                at += 1
+                continue
             best: _Hit | None = None
             taken = at + 1
+            low = tokens[at][0]
+            before = self._before(text, start + low, last)
+            cued = self._any_cue.search(before) is not None
+            known = cued or mail or text[start + low - 1 : start + low] in self._leading
             for stop in range(min(len(tokens), at + _MAX_TOKENS), at, -1):
-                low, high = tokens[at][0], tokens[stop - 1][1]
+                high = tokens[stop - 1][1]
+                if not known and figures[stop] - figures[at] < _MIN_FIGURES:
+                    break
                 if high - low > _MAX_LENGTH or True not in shows[at:stop]:
                     continue
-                hit = self._judge(text, start + low, start + high, folded[low:high], last)
+                hit = self._judge(text, start + low, start + high, folded[low:high], before, cued)
                 if hit is not None and (best is None or hit.rank > best.rank):
                     best, taken = hit, stop
             if best is not None:
@@ -382,12 +395,11 @@ class IdentifierScanner:
                 last = best
             at = taken
 
-    def _judge(self, text: str, start: int, end: int, folded: str, last: _Hit | None) -> _Hit | None:
+    def _judge(self, text: str, start: int, end: int, folded: str, before: str, cued: bool) -> _Hit | None:
+        """What ``text[start:end]`` is, by the cues ``before`` it, if there are any."""
         squeezed = _GAPS.sub("", folded)
         mail = "@" in folded
         visible = sum(map(str.isdigit, squeezed))
-        before = self._before(text, start, last)
-        cued = self._any_cue.search(before) is not None
         known = (visible >= _MIN_FIGURES and _MIN_UNCUED <= len(squeezed) <= _MAX_UNCUED) or mail
         if not (cued or known or text[start - 1 : start] in self._leading):
             return None

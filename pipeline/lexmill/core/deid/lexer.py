@@ -199,6 +199,8 @@ class Hits:
         """Word (its place in ``Lexer.words``), start and end."""
         which = self._places[name]
         low, high = 3 * self._borders[which], 3 * self._borders[which + 1]
+        if low == high:
+            return iter(())
         return zip(self._found[low:high:3], self._found[low + 1 : high : 3], self._found[low + 2 : high : 3], strict=True)
 
     def starts(self, name: str) -> list[int]:

@@ -43,8 +43,13 @@ _PLACE = re.compile(rf"[{_HAN}]{{2,8}}?(?:省|市|区|县|镇|乡|州)")
 _FACT = re.compile(
     r"(?:[0-9]{4})?年[0-9]{1,2}月(?:[0-9]{1,2}日)?|[0-9](?:万|亿)?元|[0-9][万亿]|第?[一二三四五六七八九十百零]+[条款项]"
 )
+# A character of each.
+_FACT_ENDS = frozenset("月元万亿条款项")
+_LEADS = frozenset("0123456789年（(一二两三四五六七八九十几")
+# 一箱 of 一箱泽沛食品有限公司.
+_WARES = "[一二两三四五六七八九十几][箱台辆件批份瓶袋盒套]"
 _LEADING = re.compile(
-    rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0-9]*(?:[一二两三四五六七八九十几][箱台辆件批份瓶袋盒套])?(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?"
+    rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0-9]*(?:{_WARES})?(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?"
 )
 _REGISTERED = "有限"
 _COUNTRY = "中国"
@@ -186,7 +191,8 @@ class OrganisationScanner:
             tried.add(name)
             if self.is_trade_name(name) and (evidence == "story" or not self._is_placeholder(name, text)):
                 names[name] = _Kind(_MODEL_RULE, self.kind(name).entity)
-        for match in matches_at(self._short, text, zones.hits.starts(SHORT_FORM)):
+        shorts = zones.hits.starts(SHORT_FORM)
+        for match in matches_at(self._short, text, shorts) if shorts else ():
             name = match["name"]
             if self._is_short_form(text, match.start(), name, ends) and not zones.overlap(*match.span("name")):
                 names.setdefault(name, _Kind(SHORT_FORM_RULE, self.kind(name).entity))
@@ -293,14 +299,17 @@ class OrganisationScanner:
             labelled = self._part.search(text, max(0, start - _ROLE_REACH), start) is not None
         registered = _REGISTERED in ending
         cut, held = self._last(self._boundary, before, 0, registered)
-        for fact in _FACT.finditer(before, cut):
-            cut = fact.end()
+        if not _FACT_ENDS.isdisjoint(before):
+            for fact in _FACT.finditer(before, cut):
+                cut = fact.end()
         if evidence != "story":
             cut = max(cut, before.rfind("公司") + len("公司")) if "公司" in before else cut
         if not labelled:
             cut, more = self._last(self._single, before, cut, registered)
             held |= more
-        before = _LEADING.sub("", before[cut:], count=1)
+        before = before[cut:]
+        if before[:1] in _LEADS:
+            before = _LEADING.sub("", before, count=1)
         province = self._province.search(before)
         trade = before[: province.start()] + before[province.end() :] if province else before
         place = _PLACE.match(trade)

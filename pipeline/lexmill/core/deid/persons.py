@@ -235,12 +235,17 @@ class PersonScanner:
         self._patterns = [_fill(table, surnames, compounds, plain, sounds) for table in rules.person_pattern]
         lists = word_lists(rules)
         self._patterns_at = [
-            (table, re.compile(table.trigger.replace("{HAN}", _HAN)), trigger(table.id) in lists, pattern)
+            (
+                table,
+                re.compile(table.trigger.replace("{HAN}", _HAN)),
+                trigger(table.id) if trigger(table.id) in lists else None,
+                pattern,
+            )
             for table, pattern in self._patterns
         ]
         ordered = [name for name in lists if name in {trigger(table.id) for table, *_ in self._patterns_at}]
         self._listed = (ordered[0], ordered[-1]) if ordered else None
-        self._not_listed = [item for item in self._patterns_at if not item[2]]
+        self._not_listed = [item for item in self._patterns_at if item[2] is None]
         self._pattern_rules = frozenset(table.id for table in rules.person_pattern)
         after: dict[str, _Cue] = {}
         for role in rules.role:
@@ -358,7 +363,10 @@ class PersonScanner:
         if self._listed is not None and not zones.hits.has_any(*self._listed):
             patterns = self._not_listed if evidence != "label" else ()
         for table, shown, listed, pattern in patterns:
-            hits = matches_at(shown, text, zones.hits.starts(trigger(table.id))) if listed else shown.finditer(text)
+            starts = zones.hits.starts(listed) if listed is not None else None
+            if starts is not None and not starts:
+                continue
+            hits = matches_at(shown, text, starts) if starts else shown.finditer(text)
             for low, high in _windows(hits, text):
                 for match in pattern.finditer(text, low, high):
                     for group in match.groupdict():
@@ -373,20 +381,26 @@ class PersonScanner:
                                 add(at, at + length, _ENOUGH, table.id, table.role)
                             at += len(name) + 1
         party: str | None = None
+        dotted = zones.hits.has_any(DOT, DOT)
         for which, _, cue_end in zones.hits.of(CUE):
             cue = self._cues[which]
             assert cue is not None  # it is a word of this list
             if evidence == "story":
                 # Most of what stands behind a cue begins no name; that is seen fastest here.
-                if cue_end in sure or text[cue_end : cue_end + 1] not in self._no_cue or self._begins_name(text, cue_end):
+                if (
+                    text[cue_end : cue_end + 1] not in self._no_cue
+                    or cue_end in sure
+                    or (self._begins_name(text, cue_end) if dotted else text[cue_end : cue_end + 2] in self._compound)
+                ):
                     party = self._read_after(text, cue, cue_end, add, found, sure, party)
             else:
                 self._read_strictly(text, cue, cue_end, evidence, add)
         if evidence == "label":
             return found
-        if evidence == "story":
+        if evidence == "story" and dotted:
             self._collect_foreign(text, zones.hits.starts(DOT), add)
-        for match in matches_at(self._alias, text, zones.hits.starts(ALIAS)):
+        aliases = zones.hits.starts(ALIAS)
+        for match in matches_at(self._alias, text, aliases) if aliases else ():
             for alias in _ALIAS.finditer(match["names"]):
                 start = match.start("names") + alias.start()
                 quoted = text[start - 1] in '“"‘'

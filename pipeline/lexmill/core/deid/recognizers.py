@@ -4,7 +4,6 @@ Presidio ships nothing for China and no Chinese model, so its NoOp engine is the
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import tldextract
@@ -48,11 +47,17 @@ class LegalArtifacts(NlpArtifacts):
         self.evidence: Evidence = "story"
         self.introduced: Sequence[Introduced] = ()
         self._tagger = tagger
+        self._mentions: Sequence[Mention] | None = None
 
-    @cached_property
+    @property
     def mentions(self) -> Sequence[Mention]:
         """What the model says; nothing where only a label shows a name."""
-        return [] if self.evidence == "label" else self._tagger.decode_codes(self.zones.hits.codes, BIAS[self.evidence])
+        # A cached property would lock.
+        if self._mentions is None:
+            self._mentions = (
+                [] if self.evidence == "label" else self._tagger.decode_codes(self.zones.hits.codes, BIAS[self.evidence])
+            )
+        return self._mentions
 
 
 class LegalNlpEngine(NoOpNlpEngine):
