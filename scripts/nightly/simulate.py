@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -197,7 +197,7 @@ def _one_worker() -> Iterator[None]:
     ):
 
         @contextmanager
-        def opened(_cluster: Cluster, _scratch: Path) -> Iterator[distributed.Client]:
+        def opened(_cluster: Cluster, _scratch: Path, _preload: Mapping[str, str]) -> Iterator[distributed.Client]:
             yield client
 
         vars(run)["open_client"] = opened

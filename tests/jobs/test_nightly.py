@@ -80,7 +80,7 @@ def ident(name: str, record: int) -> str:
 @pytest.fixture
 def site(tmp_path: Path, client: distributed.Client, monkeypatch: pytest.MonkeyPatch) -> Site:
     @contextmanager
-    def opened(_cluster: object, _scratch: Path) -> Iterator[distributed.Client]:
+    def opened(_cluster: object, _scratch: Path, _preload: object) -> Iterator[distributed.Client]:
         yield client
 
     monkeypatch.setattr(run, "open_client", opened)
