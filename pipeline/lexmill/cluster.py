@@ -188,9 +188,11 @@ def _by_address(cluster: Cluster, _scratch: Path, _preload: Mapping[str, str]) -
     try:
         client = distributed.Client(cluster.address, security=_security(cluster.tls), set_as_default=False)
     except (OSError, ValueError, RuntimeError) as error:
+        # One that speaks TLS only says nothing at all to whom does not.
+        tls = "" if cluster.tls.ca else " (one with TLS is named tls://, and its files in [cluster.tls])"
         raise StoppedError(
             f"cluster.address: no scheduler answers at {cluster.address} ({type(error).__name__}); start it, or mend the "
-            "address, and run the same command again"
+            f"address{tls}, and run the same command again"
         ) from None
     with client:
         yield client

@@ -1,11 +1,12 @@
 """Any later change to the chain, or to a file that it seals, is found."""
 
+import errno
 import json
 from pathlib import Path
 
 import pytest
 
-from lexmill.store import audit
+from lexmill.store import audit, fingerprint
 from lexmill.store.fingerprint import file_digest
 
 
@@ -66,6 +67,15 @@ def test_a_changed_or_lost_file_is_found(chain: Path) -> None:
     assert audit.verify(chain, None)[1] == ["releases/r1/manifest.json: is not the file that was sealed"]
     manifest.unlink()
     assert len(audit.verify(chain, None)[1]) == 1
+
+
+def test_a_store_that_does_not_answer_accuses_no_file(chain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(path: Path) -> str:
+        raise OSError(errno.EIO, "no answer", str(path))
+
+    monkeypatch.setattr(fingerprint, "file_digest", fails)
+    with pytest.raises(OSError, match="no answer"):
+        audit.verify(chain, None)
 
 
 def test_what_was_taken_down_must_stay_away(chain: Path) -> None:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from lexmill.config import at
-from lexmill.errors import LockError, StoppedError
+from lexmill.errors import ConfigError, LockError, StoppedError
 from lexmill.store import files, lock
 from lexmill.store.files import DamagedFile
 from lexmill.store.releases import Releases
@@ -322,7 +322,9 @@ def test_a_refusal_stops_with_a_clear_message(
 
 def test_no_bucket_and_no_endpoint_stop_with_a_clear_message(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert root
-    with pytest.raises(StoppedError, match="no such bucket"), lock.held(at("s3://lexmill-no-such-bucket/w")):
+    with pytest.raises(ConfigError, match="no such bucket"), lock.held(at("s3://lexmill-no-such-bucket/w")):
+        pass
+    with pytest.raises(ConfigError, match="no bucket may have"), lock.held(at("s3://not~a~bucket/w")):
         pass
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     give_credentials(monkeypatch, "http://127.0.0.1:9")

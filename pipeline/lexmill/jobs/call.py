@@ -73,7 +73,7 @@ def call(function: PartFunction, target: Target, arguments: tuple[Any, ...], ter
         failure = Failure(type(error).__name__, str(error))
     except Exception as error:
         if stop := files.stopping(error):
-            failure = Failure("StoppedError", str(stop))
+            failure = Failure(type(stop).__name__, str(stop))
         elif isinstance(error, OSError):
             failure = Failure("OSError", error.strerror or "", _places(error))
         else:

@@ -42,7 +42,7 @@ def _finished(name: str, folder: StageFolder) -> tuple[str, ...]:
         return (name, "none", "", "", "", "")
     present = files.listing(folder.path)
     gone = sum(entry["name"] not in present for entry in manifest["parts"])
-    state = f"{gone} parts deleted" if gone else "finished"
+    state = f"{gone} {'part' if gone == 1 else 'parts'} deleted" if gone else "finished"
     counts = manifest["counts"]
     numbers = [totals(counts, kind)["docs"] for kind in ("out", "drop", "quarantine")]
     return (name, state, str(len(manifest["parts"])), *(f"{number:,}" for number in numbers))

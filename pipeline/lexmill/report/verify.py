@@ -13,7 +13,7 @@ from lexmill.core.tokens.ids import low63
 from lexmill.schema import DOCUMENT_JUDGED, TOKENS
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
-from lexmill.store.fingerprint import digest, file_digest
+from lexmill.store.fingerprint import digest, digest_if_there, file_digest
 from lexmill.store.releases import MANIFEST, SUMS, WITHDRAWN, Releases, read_manifest, read_mark, read_sums
 from lexmill.store.stages import imbalance
 
@@ -89,7 +89,7 @@ def _of_evidence(folder: Path) -> list[str]:
     return [
         f"{CLAUSES}: {path} is not the file that clauses were judged by"
         for path, sha256 in sorted(wanted.items())
-        if not (folder / path).is_file() or file_digest(folder / path) != sha256
+        if digest_if_there(folder / path) != sha256
     ]
 
 

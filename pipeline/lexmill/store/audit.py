@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from lexmill.store import files
 from lexmill.store.files import DamagedFile
-from lexmill.store.fingerprint import digest, file_digest
+from lexmill.store.fingerprint import digest, digest_if_there
 
 Kind = Literal["release", "review", "takedown"]
 _FIRST = "0" * 64
@@ -80,9 +80,9 @@ def verify(root: Path, head: str | None) -> tuple[list[dict[str, Any]], list[str
     for entry in entries:
         last_seal.update(entry.get("files", {}))
     for name, sha256 in sorted(last_seal.items()):
-        path = root / name
-        if sha256 and (not path.is_file() or file_digest(path) != sha256):
+        found = digest_if_there(root / name)
+        if sha256 and found != sha256:
             faults.append(f"{name}: is not the file that was sealed")
-        if not sha256 and path.exists():
+        if not sha256 and found is not None:
             faults.append(f"{name}: was taken down and is there again")
     return entries, faults

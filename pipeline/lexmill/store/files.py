@@ -42,25 +42,35 @@ class DamagedFile(LexmillError):
 
 # By the code that the store answers with (the status where an answer has no body); the rest is told by the kind of its error.
 _SLOW = "it asks for fewer requests; run the same command again later, or with fewer workers"
-_REFUSALS = {
+_NO_BUCKET = {
     "NoSuchBucket": "there is no such bucket; make it, or mend the URL",
+    "InvalidBucketName": "no bucket may have this name; mend the URL",
+}
+_REFUSALS = {
     "SlowDown": _SLOW,
     "503": _SLOW,
 }
 _NOTHING_WRONG = frozenset({"NoSuchKey", "404", "PreconditionFailed", "412"})
 
 
-def stopping(error: BaseException) -> StoppedError | None:
-    """The StoppedError for an error of the operating system or of object storage that only a person can mend, else None."""
+def stopping(error: BaseException) -> StoppedError | ConfigError | None:
+    """What to raise for an error of the operating system or of object storage that only a person can mend, else None.
+
+    A ConfigError where the run file names a bucket that is none, else a StoppedError.
+    """
     answer = getattr(error.__cause__, "response", None)
     if isinstance(answer, dict):
         code = str(answer.get("Error", {}).get("Code"))
         if code in _NOTHING_WRONG:
             return None
+        if code in _NO_BUCKET:
+            return ConfigError(f"object storage answers {code}: {_NO_BUCKET[code]}")
         refused = "it refuses access; look at the credentials in the environment or ~/.aws, and at the bucket's policy"
         failed = "it fails; run the same command again later"
         reason = _REFUSALS.get(code, refused if isinstance(error, PermissionError) else failed)
         return StoppedError(f"object storage answers {code}: {reason}")
+    if type(error).__name__ == "ParamValidationError":  # before anything is sent, of which only bucket and key are not ours
+        return ConfigError(f"object storage: {_NO_BUCKET['InvalidBucketName']}")
     if type(error).__module__.partition(".")[0] in ("botocore", "aiobotocore", "aiohttp"):
         # Its message may quote a request.
         return StoppedError(

@@ -30,6 +30,14 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(raw, "sha256").hexdigest()
 
 
+def digest_if_there(path: Path) -> str | None:
+    """The same, None where there is no such file; an error of the store is raised, and no answer to that question."""
+    try:
+        return file_digest(path)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        return None
+
+
 def _source_of(module: str) -> Path | None:
     path = _PACKAGE.joinpath(*module.split(".")[1:])
     for candidate in (path.parent / f"{path.name}.py", path / "__init__.py"):

@@ -38,6 +38,14 @@ def test_texts_are_seen_without_a_copy() -> None:
     assert [len(part) for part in utf8(pa.array([], pa.string()))] == [1, 0]
 
 
+def test_spellings_with_more_are_those_of_all() -> None:
+    known = {0: b"x", 1: "甲".encode(), 3: b"ab"}
+    for more in ({}, {2: b"cd", 6: b"e"}, {1: b"z"}):
+        found, expected = Spellings.of(known).including(more), Spellings.of(known | more)
+        assert found.data.tolist() == expected.data.tolist()
+        assert found.offsets.tolist() == expected.offsets.tolist()
+
+
 def test_tokens_are_joined_byte_by_byte() -> None:
     assert SPELT.join(np.array([2, 3, 5], np.int32)) == "甲ab"
     assert SPELT.join(np.array([5, 3], np.int32)) == "ab\ufffd\ufffd"

@@ -150,13 +150,16 @@ class _Name(NamedTuple):
 _Add = Callable[[int, int, int, str, PersonRole], None]
 
 
-def _fill(table: PersonPattern, surnames: str, compounds: tuple[str, ...], given: str) -> tuple[PersonPattern, re.Pattern[str]]:
+def _fill(
+    table: PersonPattern, surnames: str, compounds: tuple[str, ...], given: str, sounds: str
+) -> tuple[PersonPattern, re.Pattern[str]]:
     name = (
         f"(?:(?:{'|'.join(compounds)})(?:{given}){{1,2}}|[{surnames}](?:{given}){{1,2}}"
         f"|[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}})"
     )
     pattern = table.pattern
-    for mark, value in {"{NAMES}": f"{name}(?:、{name}){{0,9}}", "{NAME}": name, "{HAN}": _HAN, "{SURNAMES}": surnames}.items():
+    values = {"{NAMES}": f"{name}(?:、{name}){{0,9}}", "{NAME}": name, "{HAN}": _HAN, "{SURNAMES}": surnames, "{SOUNDS}": sounds}
+    for mark, value in values.items():
         pattern = pattern.replace(mark, value)
     return table, re.compile(pattern)
 
@@ -228,7 +231,8 @@ class PersonScanner:
             f"(?!.*公司|[一二三四五六七八九十百千零〇○两]+[条款项年月日号章节]?\\Z)(?:(?![及与])[{_HAN}]){{2,8}}|[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}}"
         )
         self._foreign = re.compile(f"[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}}")
-        self._patterns = [_fill(table, surnames, compounds, plain) for table in rules.person_pattern]
+        sounds = rules.characters("transliteration")
+        self._patterns = [_fill(table, surnames, compounds, plain, sounds) for table in rules.person_pattern]
         lists = word_lists(rules)
         self._patterns_at = [
             (
@@ -316,6 +320,11 @@ class PersonScanner:
                 return at
         return match.end()
 
+    def _sounds_at(self, text: str, start: int, length: int) -> _Name:
+        """A transliteration of at most ``length`` characters: a word may begin with one of its characters."""
+        ends = (at for at in range(start + 2, start + length) if text[at : at + 2] in self._followers)
+        return _Name(next(ends, start + length), clean=True, known=True)
+
     def _name_before(self, text: str, end: int) -> int | None:
         """Where the Chinese name begins that ends at ``end`` before a mark of enumeration, if one can."""
         for length in (4, 3, 2):
@@ -363,11 +372,11 @@ class PersonScanner:
                     for group in match.groupdict():
                         at = match.start(group)
                         for name in match[group].split("、"):
-                            known = self._is_known(text, at)
+                            known = table.foreign or self._is_known(text, at)
                             word = self._is_word(name)
                             if len(name) > 1 and ((known or not word) if evidence == "story" else (known and not word)):
                                 # A pattern takes as much as a name may hold, so the crime or the dispute may begin inside it.
-                                read = self._name_at(text, at)
+                                read = self._sounds_at(text, at, len(name)) if table.foreign else self._name_at(text, at)
                                 length = min(len(name), read.end - at) if read is not None and read.clean else len(name)
                                 add(at, at + length, _ENOUGH, table.id, table.role)
                             at += len(name) + 1
@@ -424,7 +433,8 @@ class PersonScanner:
         for start, end, label, margin in mentions:
             if label != "PERSON":
                 continue
-            while end - start > 2 and text[end - 1] in _ADVERBS:
+            # No adverb stands before a mark of enumeration, but a quilt may: 羊毛被、.
+            while end - start > 2 and text[end - 1] in _ADVERBS and (text[end : end + 1] != "、" or text[end - 1] == "被"):
                 end -= 1
             if evidence == "story":
                 start, end = self._mend(text, start, end)

@@ -115,13 +115,14 @@ class Role(Example):
 class PersonPattern(Example):
     """A pattern for names that cue words do not find, tried around each match of ``trigger``.
 
-    Groups ``a`` and ``b`` hold names or lists of names; ``{NAME}``, ``{NAMES}``, ``{SURNAMES}``, ``{HAN}`` stand for what
-    they say.
+    Groups ``a`` and ``b`` hold names or lists of names; ``{NAME}``, ``{NAMES}``, ``{SURNAMES}``, ``{HAN}``, ``{SOUNDS}`` (of
+    transliterations) stand for what they say. A ``foreign`` name need not begin with a surname.
     """
 
     trigger: str
     pattern: str
     role: PersonRole
+    foreign: bool = False
 
 
 class Alias(Example):

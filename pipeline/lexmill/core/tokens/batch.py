@@ -1,6 +1,6 @@
 """Token ids of many documents, and the bytes that tokens stand for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -57,6 +57,19 @@ class Spellings:
         lengths[list(spelt)] = [len(value) for value in spelt.values()]
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         return cls(np.frombuffer(b"".join(spelt[index] for index in sorted(spelt)), np.uint8), offsets)
+
+    def including(self, more: Mapping[int, bytes]) -> "Spellings":
+        """The same with other tokens beside these, or in the place of those that have their ids."""
+        data, before = self.data.tobytes(), len(self.offsets) - 1
+        lengths = np.zeros(max(before, 1 + max(more, default=-1)), np.int64)
+        lengths[:before] = np.diff(self.offsets)
+        pieces, at = [], 0
+        for index, spelt in sorted(more.items()):
+            pieces += [data[at : self.offsets[min(index, before)]], spelt]
+            at = self.offsets[min(index + 1, before)]
+            lengths[index] = len(spelt)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        return Spellings(np.frombuffer(b"".join([*pieces, data[at:]]), np.uint8), offsets)
 
     def join(self, ids: NDArray[np.int32]) -> str:
         """The text of ``ids``; bytes that are no UTF-8 become U+FFFD, as in the backend."""

@@ -109,13 +109,13 @@ def load(name: str, raw: bytes, backend: Backend) -> Tokenizer:
     eos_id = next((added[token] for token in END_TOKENS if token in added), None)
     if eos_id is None:
         raise VocabularyError(f"has none of the end-of-text tokens {', '.join(END_TOKENS)}")
+    vocabulary = library.get_vocab(with_added_tokens=False)
     control = {index: content for content, index in added.items() if content.strip()}
     for encoding in library.encode_batch_fast(list(control.values()), add_special_tokens=False):
         if not control.keys().isdisjoint(encoding.ids):
             raise VocabularyError("reads control tokens out of plain text")
     reference = ReferenceEncoder(library, tuple(mark for mark in _BREAKS if _separates(library, mark)))
-    text = _text_spellings(description, library, control)
-    spellings = Spellings.of(text) if text is not None else None
+    spellings = _text_spellings(description, vocabulary, control)
     normalizer = description.get("normalizer") or {}
     verbatim = not normalizer or normalizer == {"type": "Sequence", "normalizers": []}
     # NFC (Qwen) leaves ideographs alone and joins none with what follows.
@@ -123,7 +123,7 @@ def load(name: str, raw: bytes, backend: Backend) -> Tokenizer:
     return Tokenizer(
         name=name,
         digest=hashlib.sha256(raw).hexdigest(),
-        vocab_size=1 + max(library.get_vocab(with_added_tokens=True).values()),
+        vocab_size=1 + max(*vocabulary.values(), *added.values()),
         eos_id=eos_id,
         pad_id=next((added[token] for token in PAD_TOKENS if token in added), eos_id),
         bos_id=next((added[token] for token in BEGIN_TOKENS if token in added), None),
@@ -131,8 +131,8 @@ def load(name: str, raw: bytes, backend: Backend) -> Tokenizer:
         reference=reference,
         fast=fast.of_description(_without_added(neutral), divisible, reference) if backend == "auto" else None,
         spellings=spellings if verbatim else None,
-        decoder=Spellings.of(text | {index: content.encode() for index, content in control.items()}).join
-        if text is not None
+        decoder=spellings.including({index: content.encode() for index, content in control.items()}).join
+        if spellings is not None
         else lambda ids: library.decode(ids.tolist(), skip_special_tokens=False),
         aligner=aligner(spellings, reference.spans),
     )
@@ -162,18 +162,24 @@ def _byte_alphabet() -> dict[str, int]:
     return {chr(byte): byte for byte in printable} | {chr(0x100 + index): byte for index, byte in enumerate(others)}
 
 
-def _text_spellings(description: dict[str, Any], library: Library, control: dict[int, str]) -> dict[int, bytes] | None:
+def _text_spellings(description: dict[str, Any], vocabulary: dict[str, int], control: dict[int, str]) -> Spellings | None:
     """The bytes of every token that text can have, or None where the vocabulary does not write bytes (GPT-2's way)."""
     if (description.get("decoder") or {}).get("type") != "ByteLevel":
         return None
     alphabet = _byte_alphabet()
     added = {int(token["id"]): token["content"] for token in description["added_tokens"]}
-    plain = {index: token for token, index in library.get_vocab(with_added_tokens=False).items() if index not in added}
-    if not alphabet.keys() >= set("".join(plain.values())):
+    plain = [token for token, index in vocabulary.items() if index not in added]
+    ids = np.array([vocabulary[token] for token in plain], np.int64)
+    joined = "".join([plain[at] for at in np.argsort(ids).tolist()])
+    if not alphabet.keys() >= set(joined):
         return None
+    # All at once: a vocabulary has a hundred thousand tokens, and a character of the alphabet is a byte.
     bytes_of = str.maketrans({char: chr(byte) for char, byte in alphabet.items()})
-    spelt = {index: token.translate(bytes_of).encode("latin-1") for index, token in plain.items()}
-    return spelt | {index: content.encode() for index, content in added.items() if index not in control}
+    data = joined.translate(bytes_of).encode("latin-1")
+    lengths = np.zeros(1 + ids.max(initial=-1), np.int64)
+    lengths[ids] = [len(token) for token in plain]
+    spelt = Spellings(np.frombuffer(data, np.uint8), np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
+    return spelt.including({index: content.encode() for index, content in added.items() if index not in control})
 
 
 def _separates(library: Library, mark: str) -> bool:
