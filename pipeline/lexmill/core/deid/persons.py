@@ -386,9 +386,14 @@ class PersonScanner:
             cue = self._cues[which]
             assert cue is not None  # it is a word of this list
             if evidence == "story":
-                # Most of what stands behind a cue begins no name; that is seen fastest here.
-                if (
-                    text[cue_end : cue_end + 1] not in self._no_cue
+                # Most of what stands behind a cue begins no name, or is masked already; that is seen fastest here.
+                first = text[cue_end : cue_end + 1]
+                possible = first not in self._no_cue
+                masked = possible and text[cue_end + 1 : cue_end + 2] in _MASKS and first not in _NOTE_START
+                if masked and cue_end not in sure:
+                    party = None if cue.role == "party" else party
+                elif (
+                    possible
                     or cue_end in sure
                     or (self._begins_name(text, cue_end) if dotted else text[cue_end : cue_end + 2] in self._compound)
                 ):

@@ -64,6 +64,7 @@ _VIN_VALUES = {
 }
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 # An IMEI is fifteen figures with a Luhn digit: a tenth of all such numbers, so only behind its name.
+_IMEI_WORDS = ("IMEI", "imei", "串号", "串码", "机身码")
 _IMEI = re.compile(r"(?:IMEI|imei|串[号码]|机身码)[码号为是：: ]{0,4}((?:[0-9０-９][ -]?){14}[0-9０-９])(?![0-9０-９])")
 _CREDIT_CHARS = "0123456789ABCDEFGHJKLMNPQRTUWXY"
 _ORG_WEIGHTS = (3, 7, 9, 10, 5, 8, 4, 2)
@@ -148,7 +149,7 @@ def find_valid_identifiers(text: str) -> list[Identifier]:
     found += _named(text)
     found += [
         Identifier(*match.span(1), "IMEI")
-        for match in _IMEI.finditer(text)
+        for match in (_IMEI.finditer(text) if any(word in text for word in _IMEI_WORDS) else ())
         if _is_luhn(match[1].translate(_WIDTH).replace(" ", "").replace("-", ""))
     ]
     for run in _RUN.finditer(text):
