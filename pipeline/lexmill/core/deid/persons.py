@@ -433,39 +433,14 @@ class PersonScanner:
         for start, end, label, margin in mentions:
             if label != "PERSON":
                 continue
-            # No adverb stands before a mark of enumeration, but a quilt may: 羊毛被、.
-            while end - start > 2 and text[end - 1] in _ADVERBS and (text[end : end + 1] != "、" or text[end - 1] == "被"):
-                end -= 1
-            if evidence == "story":
-                start, end = self._mend(text, start, end)
-            elif end - start > 2 and text[start] in _BEFORE:
-                start += 1
+            start, end = self._bounds(text, start, end, evidence)
             name = text[start:end]
-            if traditional and (evidence != "story" or margin < _DOUBTFUL or len(name) != _PLAIN or not self._is_known(name, 0)):
+            if traditional and not self._is_plain(name, margin, evidence):
                 continue
             need = needed.get(name)
             if need is None:
-                # 丁 of 甲, 乙, 丙, 丁 begins no name.
-                known = self._is_known(name, 0)
-                form = evidence != "story"
-                made_up = form and (
-                    name in self._known_to_all
-                    or not self._never.isdisjoint(name)
-                    or name[1:] in self._titles
-                    or (len(name) == 2 and name[1] in _STEMS)
-                    or (name[0] == "丁" and "丙" in text)
-                )
-                possible = self._may_be_somebody(name) and not made_up
-                need = needed[name] = _SURE[evidence][self._is_word(name)] if possible else math.inf
-                if not known and need < math.inf:
-                    need = needed[name] = max(need, _SURE_OF_OTHERS if form else _UNKNOWN)
-            # What touches a mask is the rest of one: 欧阳 of 欧阳某1.
-            if (
-                need == math.inf
-                or text[end : end + 1] in _MASKS
-                or text[start - 1 : start] in _MASKS
-                or zones.overlap(start, end)
-            ):
+                need = needed[name] = self._need(text, name, evidence)
+            if need == math.inf or self._touches_mask(text, start, end) or zones.overlap(start, end):
                 continue
             item = found.get(name)
             if margin > need:
@@ -480,6 +455,51 @@ class PersonScanner:
                 item = found[name] = _Evidence(_DOUBTFUL, _MODEL_RULE, "mention")
             item.tagged += 1
         return sure, repeated
+
+    def may_take(self, text: str, start: int, end: int, margin: float, evidence: Evidence) -> bool:
+        """Whether a mention of the model counts for anything in ``text``, but for the zones."""
+        start, end = self._bounds(text, start, end, evidence)
+        name = text[start:end]
+        if self._need(text, name, evidence) == math.inf or self._touches_mask(text, start, end):
+            return False
+        if self._is_plain(name, margin, evidence):
+            return True
+        return sum(char in text for char in self._nobody_part) < _TRADITIONAL
+
+    def _bounds(self, text: str, start: int, end: int, evidence: Evidence) -> tuple[int, int]:
+        """Where a name begins and ends that the model found at ``start:end``."""
+        # No adverb stands before a mark of enumeration, but a quilt may: 羊毛被、.
+        while end - start > 2 and text[end - 1] in _ADVERBS and (text[end : end + 1] != "、" or text[end - 1] == "被"):
+            end -= 1
+        if evidence == "story":
+            return self._mend(text, start, end)
+        return (start + 1, end) if end - start > 2 and text[start] in _BEFORE else (start, end)
+
+    def _is_plain(self, name: str, margin: float, evidence: Evidence) -> bool:
+        """Whether a name counts in a traditional text."""
+        return evidence == "story" and margin >= _DOUBTFUL and len(name) == _PLAIN and self._is_known(name, 0)
+
+    def _need(self, text: str, name: str, evidence: Evidence) -> float:
+        """The margin from which a mention of ``name`` is enough alone; infinite where nobody is called so."""
+        known = self._is_known(name, 0)
+        form = evidence != "story"
+        # 丁 of 甲, 乙, 丙, 丁 begins no name.
+        made_up = form and (
+            name in self._known_to_all
+            or not self._never.isdisjoint(name)
+            or name[1:] in self._titles
+            or (len(name) == 2 and name[1] in _STEMS)
+            or (name[0] == "丁" and "丙" in text)
+        )
+        if made_up or not self._may_be_somebody(name):
+            return math.inf
+        need = _SURE[evidence][self._is_word(name)]
+        return need if known else max(need, _SURE_OF_OTHERS if form else _UNKNOWN)
+
+    @staticmethod
+    def _touches_mask(text: str, start: int, end: int) -> bool:
+        """Whether what stands there is the rest of a mask: 欧阳 of 欧阳某1."""
+        return text[end : end + 1] in _MASKS or text[start - 1 : start] in _MASKS
 
     def _take_doubtful(self, text: str, doubtful: dict[str, list[float]], found: dict[str, _Evidence]) -> None:
         """Of a form the names that the model has doubts about in every place, as far as all places together are enough."""
