@@ -130,6 +130,7 @@ class OrganisationScanner:
         self._verbs = frozenset(rules.characters("org_verb"))
         provinces = "|".join(rules.words("province"))
         self._province = re.compile(f"(?:{provinces})(?:省|市|自治区)?")
+        self._city = re.compile(f"(?:{'|'.join(rules.words('city'))})市?")
         forms = [cue for table in rules.alias if table.id == SHORT_FORM_RULE for cue in table.cues.split()]
         self._short = re.compile(
             f"(?:{'|'.join(sorted(forms, key=lambda cue: (-len(cue), cue)))})[为：:]?[ ]?[“\"‘']?"
@@ -273,7 +274,15 @@ class OrganisationScanner:
             province = self._province.match(text, start, suffix_start)
             trade = text[province.end() : suffix_start] if province is not None and province.group() != _COUNTRY else ""
             tail = self._tail.search(trade)
-            return tail is not None and len(trade) > tail.start() > 1
+            if tail is not None and len(trade) > tail.start() > 1:
+                return True
+            # 泉州卷烟厂: a city and a trade.
+            city = self._city.match(text, start, suffix_start)
+            return (
+                city is not None
+                and suffix_start - city.end() > 1
+                and self._tail.match(text[city.end() : suffix_start]) is not None
+            )
         if suffix not in self._doubtful:
             return True
         name = text[start:suffix_start]

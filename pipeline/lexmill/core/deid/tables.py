@@ -37,6 +37,7 @@ LexiconName = Literal[
     "beside",  # characters that a name may stand right after
     "follower",  # words that may stand right after a name
     "place_end",  # how places and bodies end that look like names
+    "city",  # cities above the county
     "province",
     "org_role",  # words before an organisation's name that say its part in the case
     "org_verb",  # characters that make a stretch before a bare 公司 a clause
