@@ -154,3 +154,15 @@ def test_a_name_that_the_model_tore_is_whole(text: str, torn: str, whole: str, r
     mention = Mention(text.index(torn), text.index(torn) + len(torn), "PERSON", 9.0)
     spans = PersonScanner(rules).find(text, ZoneScanner(rules).scan(text), "story", [mention])
     assert text[spans[0].start : spans[0].end] == whole
+
+
+def test_what_the_model_says_of_a_traditional_text_counts_as_in_the_scan(rules: DeidRules) -> None:
+    scanner = PersonScanner(rules)
+    name = "諸葛魯"
+    for marks, counts in (("", True), (rules.characters("nobody_part")[:4], False)):
+        text = f"{marks}：经{name}说明。"
+        start = text.index(name)
+        assert scanner.may_take(text, start, start + 3, 4.5, "story") == counts
+    text = "经庹未央说明。"
+    assert scanner.may_take(text, 1, 4, 4.5, "story")
+    assert not scanner.may_take("经庹未央某说明。", 1, 4, 4.5, "story")

@@ -15,6 +15,8 @@ _MODEL_RULE = "model.address"
 # Who says where he is from names a county first; what else he is is no place.
 _SELF = "address.self"
 _SEAT_REACH = 24
+_PLACE_REACH = 24
+_OWN_CITY = "本市"
 # What only the model takes for an address needs so many nats, and a number or the end of a place where people live: streets and
 # townships stand in stories for the scene.
 _SURE = 2.0
@@ -24,7 +26,7 @@ _HOME = re.compile(r"[0-9０-９]|(?:[村组号室幢栋弄巷苑屯寨社]|单�
 _HAN = "\u4e00-\u9fa5"
 _STOP = '，,。；;、\n\x1e（()）“”"《》：:'
 _BLOCK = re.compile(f"[：:]?[ \u3000]?(?:于|在|地为|地是|为)?(?P<body>[^{_STOP}]{{3,64}})")
-_HINT = re.compile(r"[省市区县镇乡村路街道巷弄号室幢栋组旗州盟苑园庄寨屯里]")
+_HINT = re.compile(r"[省市区县镇乡村路街道巷弄号室幢栋组旗州盟苑园庄寨屯里楼厦]")
 # A cue that goes on so is another word (住所, 住院).
 _NO_CUE = frozenset("所址院宅房建")
 # Where an address in a sentence ends.
@@ -42,6 +44,9 @@ _DOOR = re.compile(
 _TOWN = re.compile(f"[省市区县州旗盟](?P<rest>(?:(?![市区县旗盟])[{_HAN}]){{2,6}}?(?:镇|乡|街道|村))\\Z")
 _VILLAGE = re.compile(f"[市区县镇乡道]某(?P<rest>[{_HAN}]{{2,6}}?(?:村|镇|乡|街道))")
 _TOWN_REACH = 10
+# A street, a lane or a house whose number the court masked: 泽沛路XXX号, 泽沛弄某号.
+_HALF_DOOR = re.compile("[路街弄巷道号幢](?:某|[×*＊]{1,6}|[XＸ]{2,6})(?:号|弄|幢|栋|座|单元|室|房)")
+_STREET = re.compile(f"[{_HAN}]{{3,12}}(?<!公路)(?<!铁路)(?<!国道)(?<!省道)(?<!街道)(?<!通道)(?<!渠道)(?<!管道)")
 # The seat of a press in the imprint of a book.
 _BEFORE_POSTCODE = re.compile(f"(?P<place>[{_HAN}]{{3,20}}[0-9]{{1,4}}号)(?:[ 　\n]|邮寄地址|[（(]){{0,4}}邮(?:政编码|编)")
 _COMMON = re.compile("[某×]|自然|行政|居民|移民|城中|农|该|的|在|到|与|和|于|往|经|从|辖区|工业|开发|社区|小区")
@@ -49,6 +54,9 @@ _MASK = re.compile(r"某[0-9０-９甲-癸]*|[×*＊_＿]+|[XxＸ]{2,}")
 # 技术市场管理机构２份 counts copies.
 _DIGIT = re.compile(r"[0-9０-９](?![0-9０-９]*份)")
 _UNIT = re.compile(r"(?:[镇乡村路街巷组苑园庄寨屯里厦社号室幢栋]|街道|小区|社区|农场|大道|公寓|广场)\Z")
+# A floor in words.
+_FLOOR = re.compile(r"(?:中心|大厦|大楼|商厦|广场|公寓|[路街园城座号])[^了]{0,4}?[一二三四五六七八九十百]{1,4}[楼层室号]\Z")
+_ONLY_FLOOR = re.compile(r"第?[0-9０-９一二三四五六七八九十]{1,3}[楼层]")
 # 地址：　运单编号, 住在小区内, 住在这个院子里.
 _NO_PLACE = re.compile(r"\s|[这该本那各]|小区\Z|.{0,3}[编区证]号\Z")
 _SEX = re.compile(r"[，,（( ][男女](?![\u4e00-\u9fa5])")
@@ -115,6 +123,7 @@ class AddressScanner:
     def find(self, text: str, zones: Zones, mentions: Sequence[Mention]) -> list[Span]:
         """The masked parts of all addresses, sorted and disjoint; ``mentions`` are the model's."""
         spans: list[Span] = []
+        streets: list[Span] = []
         last = 0
         for word, cue_start, cue_end in sorted(zones.hits.of(ADDRESS), key=lambda match: (match[1], -match[2])):
             if cue_start < last or text[cue_end : cue_end + 1] in _NO_CUE:
@@ -143,15 +152,14 @@ class AddressScanner:
             for match in matches_at(_DOOR, text, (end - 1 for _, _, end in zones.hits.of(DOOR))):
                 if known.overlap(match.start(), match.end()):
                     continue
-                low = max(0, match.start() - 24)
-                start = low
-                for stop in _LEFT.finditer(text, low, match.start()):
-                    start = stop.end()
-                self._add(text, self._county_end(text, start, match.end()), match.end(), self._door_rule, "ADDRESS", zones, spans)
+                start = self._place_start(text, match.start(), match.end())
+                self._add(text, start, match.end(), self._door_rule, "ADDRESS", zones, spans)
             for match in _BEFORE_POSTCODE.finditer(text) if zones.hits.has_any(IMPRINT, IMPRINT) else ():
                 start = self._county_end(text, *match.span("place"))
                 self._add(text, start, match.end("place"), self._door_rule, "ORG_ADDRESS", zones, spans)
             for _, at, _ in zones.hits.of(HALF_MASKED):
+                if _HALF_DOOR.match(text, at):
+                    self._add_street(text, at + 1, zones, streets)
                 for place in (_TOWN.search(text, max(0, at + 1 - _TOWN_REACH), at + 1), _VILLAGE.match(text, at)):
                     if place is None:
                         continue
@@ -171,7 +179,19 @@ class AddressScanner:
             elif mention.margin > _SURE and not text[start].isdigit() and _HOME.search(text, start, mention.end):
                 entity = "ORG_ADDRESS" if self._seat.search(text, max(0, start - _SEAT_REACH), start) else "ADDRESS"
                 self._add(text, start, mention.end, _MODEL_RULE, entity, zones, spans)
-        return _joined(text, spans)
+        return _joined(text, spans + streets)
+
+    def _place_start(self, text: str, at: int, end: int) -> int:
+        """Where, behind its county, the place begins that goes on at ``at`` and ends at ``end``."""
+        start = low = max(0, at - _PLACE_REACH)
+        for stop in _LEFT.finditer(text, low, at):
+            start = stop.end()
+        return self._county_end(text, start + len(_OWN_CITY) * text.startswith(_OWN_CITY, start), end)
+
+    def _add_street(self, text: str, end: int, zones: Zones, spans: list[Span]) -> None:
+        start = self._place_start(text, end - 1, end)
+        if _STREET.fullmatch(text, start, end) and not _COMMON.search(text, start, end) and not zones.overlap(start, end):
+            spans.append(Span(start, end, "ADDRESS", self._door_rule))
 
     @staticmethod
     def _entity(text: str, cue: int, table: Address) -> str:
@@ -188,7 +208,12 @@ class AddressScanner:
         rest = text[start:end].rstrip(" \u3000")
         shown = _MASK.sub("", rest)
         digits = _DIGIT.search(shown)
-        if len(rest) < 2 or (shown != rest and not digits) or zones.overlap(start, start + len(rest)):
+        if (
+            len(rest) < 2
+            or _ONLY_FLOOR.fullmatch(rest)
+            or (shown != rest and not digits)
+            or zones.overlap(start, start + len(rest))
+        ):
             return
-        if digits or (_UNIT.search(rest) and not _NO_PLACE.match(rest)):
+        if digits or ((_UNIT.search(rest) or _FLOOR.search(rest)) and not _NO_PLACE.match(rest)):
             spans.append(Span(start, start + len(rest), entity, rule))

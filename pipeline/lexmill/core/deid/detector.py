@@ -1,8 +1,9 @@
 """Finds what a policy masks in one text, through Presidio's ``AnalyzerEngine``."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from operator import le
 from typing import Any
 
@@ -10,13 +11,13 @@ from lexmill.core.deid.addresses import is_home
 from lexmill.core.deid.article4 import SensitiveScanner
 from lexmill.core.deid.lexer import Lexer
 from lexmill.core.deid.organisations import OrganisationScanner
-from lexmill.core.deid.persons import LEAST_MARGIN, Introduced
+from lexmill.core.deid.persons import LEAST_MARGIN, Introduced, PersonScanner
 from lexmill.core.deid.presidio import EntityRecognizer
 from lexmill.core.deid.recognizers import BIAS, LANGUAGE, ROLE_KEY, RULE_KEY, build_engine
 from lexmill.core.deid.rules import DeidRules
 from lexmill.core.deid.spans import Replacement, Span
 from lexmill.core.deid.surrogates import Surrogates
-from lexmill.core.deid.tables import AUTO, Policy, Reading
+from lexmill.core.deid.tables import AUTO, Evidence, Policy, Reading
 from lexmill.core.deid.tagger import Tagger
 from lexmill.core.deid.zones import join
 from lexmill.errors import DocumentError
@@ -63,6 +64,7 @@ class Detector:
         self.engine: Any = build_engine(rules, tagger, recognizers)
         self._tagger = tagger
         self._organisations = OrganisationScanner(rules)
+        self._persons = PersonScanner(rules)
         self.surrogates = Surrogates(rules)
         self.sensitive = SensitiveScanner(rules)
         self._readings: dict[str, Reading] = {doc_type: table for table in rules.reading for doc_type in table.doc_types}
@@ -135,7 +137,8 @@ class Detector:
         if not replacements:
             return False
         places = list(_places(replacements))
-        if self._readings[doc_type].evidence != "label" and self._model_sees_more(output, places):
+        evidence = self._readings[doc_type].evidence
+        if evidence != "label" and self._model_sees_more(output, places, evidence):
             return True
         ends = [
             (start, end, output[end : end + 1] not in _FIGURES)
@@ -174,7 +177,7 @@ class Detector:
             (item.start + low, item.end + low, item.label) == (start, end, "PERSON") and item.margin > 0 for item in mentions
         )
 
-    def _model_sees_more(self, output: str, places: Sequence[tuple[int, int, str]]) -> bool:
+    def _model_sees_more(self, output: str, places: Sequence[tuple[int, int, str]], evidence: Evidence) -> bool:
         windows: list[tuple[int, int]] = []
         for start, end, _ in places:
             low = max(0, start - _MODEL_NEAR)
@@ -182,6 +185,8 @@ class Detector:
                 low = windows.pop()[0]
             windows.append((low, end + _MODEL_NEAR))
         near = _MODEL_BORDER.join(output[low:high] for low, high in windows)
+        # How far what stands in a window stands from there in the output.
+        begins = [0, *accumulate(min(high, len(output)) - low + len(_MODEL_BORDER) for low, high in windows)]
         for start, end, label, margin in self._tagger.decode(near, BIAS["story"]):
             name = near[start:end]
             # A window cuts words; what stands at its border reads as before.
@@ -190,13 +195,28 @@ class Detector:
                 and _MASKED.isdisjoint(near[start : end + 1])
                 and _CUT not in near[max(0, start - 4) : end + 4]
                 and (
-                    label == "PERSON"
+                    (label == "PERSON" and self._may_take(output, windows, begins, start, end, margin, evidence))
                     or self._organisations.is_trade_name(name)
                     or (label == "ADDRESS" and (_DIGIT.search(name) or is_home(name, margin)))
                 )
             ):
                 return True
         return False
+
+    def _may_take(
+        self,
+        output: str,
+        windows: Sequence[tuple[int, int]],
+        begins: Sequence[int],
+        start: int,
+        end: int,
+        margin: float,
+        evidence: Evidence,
+    ) -> bool:
+        """Whether a mention in one of the joined ``windows``, which begin at ``begins``, counts where it stands in the output."""
+        which = bisect_right(begins, start) - 1
+        shift = windows[which][0] - begins[which]
+        return self._persons.may_take(output, start + shift, end + shift, margin, evidence)
 
 
 def _is_within(ends: Sequence[tuple[int, int, bool]], low: int, high: int) -> bool:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lexmill.core.deid.lexer import find_names, matches_at
@@ -45,11 +45,16 @@ _FACT = re.compile(
 )
 # A character of each.
 _FACT_ENDS = frozenset("月元万亿条款项")
-_LEADS = frozenset("0123456789年（(")
-_LEADING = re.compile(rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0-9]*(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?")
+_LEADS = frozenset("0123456789年（(一二两三四五六七八九十几")
+# 一箱 of 一箱泽沛食品有限公司.
+_WARES = "[一二两三四五六七八九十几][箱台辆件批份瓶袋盒套]"
+_LEADING = re.compile(
+    rf"(?:[0-9]+(?:[年月日时分]|万?元)|年(?=[0-9]))*[0-9]*(?:{_WARES})?(?:[（(](?:[{_HAN}]{{1,12}}|[A-Za-z])[）)])?"
+)
 _REGISTERED = "有限"
 _COUNTRY = "中国"
 _BRAND_REACH = 24
+_BRACKETS = ("（", "(")
 # Where the imprint of a book stands, its press; lines of a printed page break anywhere.
 _PRESS = re.compile(f"(?:[\n：:，, 　]|\\A)(?P<name>[{_HAN}]{{2,8}}出版社)(?=[\n，,（( 　]|\\Z)")
 _REGISTERED_FORM = "有限公司"
@@ -67,6 +72,11 @@ _STEMS = "甲乙丙丁戊己庚辛壬癸"
 _STAND_IN = re.compile("[甲乙丙丁戊](?:国|市|县|公司|银行|厂|店)")
 _NOTE = "(?:（[^（）\n]{1,20}）)?[：:]?[ \u3000]?"
 _ROLE_REACH = 36
+# Whose name is followed by its part in the contract is a party: 泽沛进口总公司（以下简称甲方）.
+_CALLED = re.compile(
+    "[（(](?:以下|下)(?:均|统|简)?称[为：:]?[ ]?[“\"‘']?"
+    "(?:[甲乙丙丁]方|[买卖]方|[供需]方|[发承]包[人方]|[出承]租[人方]|[委受]托[人方])"
+)
 # What stands behind the name of a party that fills its line.
 _FILLED = re.compile(
     "[ \u3000\t]*(?:\n|\\Z|[（(](?:盖章|公章|签章|签字|章|以下|简称|甲方|乙方)|[ \u3000]{2}|，(?:以下简称|地址|住所|法定代表))"
@@ -111,6 +121,7 @@ class OrganisationScanner:
         self._held = re.compile("|".join(held))
         tail = sorted({*trades, *generic}, key=lambda word: (-len(word), word))
         self._tail = re.compile(f"(?:{'|'.join(tail)})*\\Z")
+        self._form = re.compile(f"(?:{'|'.join(tail)}){{0,4}}?(?:{'|'.join(self._suffixes)})")
         # 甲公司, A公司, A食品股份有限公司 of exams and examples.
         self._placeholder = re.compile(f"^[{_STEMS}]{words}|(?<![{_LATIN}])[{_LATIN}](?![{_LATIN}0-9])")
         roles = sorted(rules.words("org_role"), key=lambda word: (-len(word), word))
@@ -119,6 +130,7 @@ class OrganisationScanner:
         self._verbs = frozenset(rules.characters("org_verb"))
         provinces = "|".join(rules.words("province"))
         self._province = re.compile(f"(?:{provinces})(?:省|市|自治区)?")
+        self._city = re.compile(f"(?:{'|'.join(rules.words('city'))})市?")
         forms = [cue for table in rules.alias if table.id == SHORT_FORM_RULE for cue in table.cues.split()]
         self._short = re.compile(
             f"(?:{'|'.join(sorted(forms, key=lambda cue: (-len(cue), cue)))})[为：:]?[ ]?[“\"‘']?"
@@ -204,6 +216,9 @@ class OrganisationScanner:
                 for short in (f"{core}公司", f"{core}集团", core):
                     if len(short) > 2 and len(core) > 1 and short in text:
                         names.setdefault(short, kind)
+                # 泽沛茶叶公司, another form of it or another firm of the same people.
+                for other in self._with_trade(text, core) if len(core) > 1 else ():
+                    names.setdefault(other, kind)
         names = {**full, **names}
         if not names:
             return []
@@ -214,6 +229,15 @@ class OrganisationScanner:
             if not zones.overlap(start, end):
                 spans.append(Span(start, end, names[keys[index]].entity, names[keys[index]].rule))
         return spans
+
+    def _with_trade(self, text: str, core: str) -> Iterator[str]:
+        """What stands in ``text`` as ``core`` with trades and a company form behind it."""
+        at = text.find(core)
+        while at >= 0:
+            form = self._form.match(text, at + len(core))
+            if form:
+                yield text[at : form.end()]
+            at = text.find(core, at + 1)
 
     def _shorten(self, text: str, names: dict[str, _Kind]) -> None:
         """Take what stands before the province from names that mostly stand without it: 一旦 of 一旦辽宁泽沛外贸公司."""
@@ -230,7 +254,11 @@ class OrganisationScanner:
 
     def _is_shown(self, text: str, start: int, suffix_start: int, suffix: str, evidence: Evidence) -> bool:
         """Whether the name at ``start`` is one by its suffix, its place or the words before it."""
-        if _REGISTERED in suffix:
+        if _REGISTERED in suffix or (
+            evidence != "story"
+            and text[suffix_start + len(suffix) : suffix_start + len(suffix) + 1] in _BRACKETS
+            and _CALLED.match(text, suffix_start + len(suffix))
+        ):
             return True
         if not self._verbs.isdisjoint(text[start:suffix_start]) and not self._verbs.isdisjoint(
             self._held.sub("", text[start:suffix_start].replace(_TRADE, ""))
@@ -240,7 +268,21 @@ class OrganisationScanner:
             # A party of a form fills its line: 甲方：蓝天工业进出口公司.
             part = self._part.search(text, max(0, start - _ROLE_REACH), start)
             colon = part is not None and text[start - 1] in "：: \u3000" and ("：" in part.group() or ":" in part.group())
-            return colon and _FILLED.match(text, suffix_start + len(suffix)) is not None
+            if colon and _FILLED.match(text, suffix_start + len(suffix)) is not None:
+                return True
+            # 上海泽沛印刷厂: a place, a name, a trade.
+            province = self._province.match(text, start, suffix_start)
+            trade = text[province.end() : suffix_start] if province is not None and province.group() != _COUNTRY else ""
+            tail = self._tail.search(trade)
+            if tail is not None and len(trade) > tail.start() > 1:
+                return True
+            # 泉州卷烟厂: a city and a trade.
+            city = self._city.match(text, start, suffix_start)
+            return (
+                city is not None
+                and suffix_start - city.end() > 1
+                and self._tail.match(text[city.end() : suffix_start]) is not None
+            )
         if suffix not in self._doubtful:
             return True
         name = text[start:suffix_start]
@@ -327,10 +369,12 @@ class OrganisationScanner:
     def _core(self, name: str) -> str:
         """The name of a registered company without its place, its trade and its form; empty where what is left is a word."""
         trade = _NOTED.sub("", name[: name.rfind(_REGISTERED)].removesuffix("股份")) if _REGISTERED in name else ""
-        trade = self._province.sub("", trade, count=1)
+        # What stands before the province is no part of it: 一箱 of 一箱上海泽沛食品有限公司.
+        province = self._province.search(trade)
+        trade = trade[province.end() :] if province else trade
         place = _PLACE.match(trade)
         trade = trade[place.end() :] if place else trade
-        common = self._generic.search(trade)
+        common = self._tail.search(trade)
         core = trade[: common.start()] if common else trade
         plain = self._verbs.isdisjoint(core) and not self._boundary.search(core) and not self._single.search(core)
         return core if plain and len(core) < _LONG_CORE and not self._placeholder.search(f"{core}公司") else ""

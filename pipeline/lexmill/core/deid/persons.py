@@ -150,13 +150,16 @@ class _Name(NamedTuple):
 _Add = Callable[[int, int, int, str, PersonRole], None]
 
 
-def _fill(table: PersonPattern, surnames: str, compounds: tuple[str, ...], given: str) -> tuple[PersonPattern, re.Pattern[str]]:
+def _fill(
+    table: PersonPattern, surnames: str, compounds: tuple[str, ...], given: str, sounds: str
+) -> tuple[PersonPattern, re.Pattern[str]]:
     name = (
         f"(?:(?:{'|'.join(compounds)})(?:{given}){{1,2}}|[{surnames}](?:{given}){{1,2}}"
         f"|[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}})"
     )
     pattern = table.pattern
-    for mark, value in {"{NAMES}": f"{name}(?:、{name}){{0,9}}", "{NAME}": name, "{HAN}": _HAN, "{SURNAMES}": surnames}.items():
+    values = {"{NAMES}": f"{name}(?:、{name}){{0,9}}", "{NAME}": name, "{HAN}": _HAN, "{SURNAMES}": surnames, "{SOUNDS}": sounds}
+    for mark, value in values.items():
         pattern = pattern.replace(mark, value)
     return table, re.compile(pattern)
 
@@ -228,7 +231,8 @@ class PersonScanner:
             f"(?!.*公司|[一二三四五六七八九十百千零〇○两]+[条款项年月日号章节]?\\Z)(?:(?![及与])[{_HAN}]){{2,8}}|[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}}"
         )
         self._foreign = re.compile(f"[{_HAN}]{{1,10}}(?:[{_DOT}][{_HAN}]{{1,12}}){{1,4}}")
-        self._patterns = [_fill(table, surnames, compounds, plain) for table in rules.person_pattern]
+        sounds = rules.characters("transliteration")
+        self._patterns = [_fill(table, surnames, compounds, plain, sounds) for table in rules.person_pattern]
         lists = word_lists(rules)
         self._patterns_at = [
             (
@@ -316,6 +320,11 @@ class PersonScanner:
                 return at
         return match.end()
 
+    def _sounds_at(self, text: str, start: int, length: int) -> _Name:
+        """A transliteration of at most ``length`` characters: a word may begin with one of its characters."""
+        ends = (at for at in range(start + 2, start + length) if text[at : at + 2] in self._followers)
+        return _Name(next(ends, start + length), clean=True, known=True)
+
     def _name_before(self, text: str, end: int) -> int | None:
         """Where the Chinese name begins that ends at ``end`` before a mark of enumeration, if one can."""
         for length in (4, 3, 2):
@@ -363,11 +372,11 @@ class PersonScanner:
                     for group in match.groupdict():
                         at = match.start(group)
                         for name in match[group].split("、"):
-                            known = self._is_known(text, at)
+                            known = table.foreign or self._is_known(text, at)
                             word = self._is_word(name)
                             if len(name) > 1 and ((known or not word) if evidence == "story" else (known and not word)):
                                 # A pattern takes as much as a name may hold, so the crime or the dispute may begin inside it.
-                                read = self._name_at(text, at)
+                                read = self._sounds_at(text, at, len(name)) if table.foreign else self._name_at(text, at)
                                 length = min(len(name), read.end - at) if read is not None and read.clean else len(name)
                                 add(at, at + length, _ENOUGH, table.id, table.role)
                             at += len(name) + 1
@@ -377,9 +386,14 @@ class PersonScanner:
             cue = self._cues[which]
             assert cue is not None  # it is a word of this list
             if evidence == "story":
-                # Most of what stands behind a cue begins no name; that is seen fastest here.
-                if (
-                    text[cue_end : cue_end + 1] not in self._no_cue
+                # Most of what stands behind a cue begins no name, or is masked already; that is seen fastest here.
+                first = text[cue_end : cue_end + 1]
+                possible = first not in self._no_cue
+                masked = possible and text[cue_end + 1 : cue_end + 2] in _MASKS and first not in _NOTE_START
+                if masked and cue_end not in sure:
+                    party = None if cue.role == "party" else party
+                elif (
+                    possible
                     or cue_end in sure
                     or (self._begins_name(text, cue_end) if dotted else text[cue_end : cue_end + 2] in self._compound)
                 ):
@@ -419,38 +433,14 @@ class PersonScanner:
         for start, end, label, margin in mentions:
             if label != "PERSON":
                 continue
-            while end - start > 2 and text[end - 1] in _ADVERBS:
-                end -= 1
-            if evidence == "story":
-                start, end = self._mend(text, start, end)
-            elif end - start > 2 and text[start] in _BEFORE:
-                start += 1
+            start, end = self._bounds(text, start, end, evidence)
             name = text[start:end]
-            if traditional and (evidence != "story" or margin < _DOUBTFUL or len(name) != _PLAIN or not self._is_known(name, 0)):
+            if traditional and not self._is_plain(name, margin, evidence):
                 continue
             need = needed.get(name)
             if need is None:
-                # 丁 of 甲, 乙, 丙, 丁 begins no name.
-                known = self._is_known(name, 0)
-                form = evidence != "story"
-                made_up = form and (
-                    name in self._known_to_all
-                    or not self._never.isdisjoint(name)
-                    or name[1:] in self._titles
-                    or (len(name) == 2 and name[1] in _STEMS)
-                    or (name[0] == "丁" and "丙" in text)
-                )
-                possible = self._may_be_somebody(name) and not made_up
-                need = needed[name] = _SURE[evidence][self._is_word(name)] if possible else math.inf
-                if not known and need < math.inf:
-                    need = needed[name] = max(need, _SURE_OF_OTHERS if form else _UNKNOWN)
-            # What touches a mask is the rest of one: 欧阳 of 欧阳某1.
-            if (
-                need == math.inf
-                or text[end : end + 1] in _MASKS
-                or text[start - 1 : start] in _MASKS
-                or zones.overlap(start, end)
-            ):
+                need = needed[name] = self._need(text, name, evidence)
+            if need == math.inf or self._touches_mask(text, start, end) or zones.overlap(start, end):
                 continue
             item = found.get(name)
             if margin > need:
@@ -465,6 +455,51 @@ class PersonScanner:
                 item = found[name] = _Evidence(_DOUBTFUL, _MODEL_RULE, "mention")
             item.tagged += 1
         return sure, repeated
+
+    def may_take(self, text: str, start: int, end: int, margin: float, evidence: Evidence) -> bool:
+        """Whether a mention of the model counts for anything in ``text``, but for the zones."""
+        start, end = self._bounds(text, start, end, evidence)
+        name = text[start:end]
+        if self._need(text, name, evidence) == math.inf or self._touches_mask(text, start, end):
+            return False
+        if self._is_plain(name, margin, evidence):
+            return True
+        return sum(char in text for char in self._nobody_part) < _TRADITIONAL
+
+    def _bounds(self, text: str, start: int, end: int, evidence: Evidence) -> tuple[int, int]:
+        """Where a name begins and ends that the model found at ``start:end``."""
+        # No adverb stands before a mark of enumeration, but a quilt may: 羊毛被、.
+        while end - start > 2 and text[end - 1] in _ADVERBS and (text[end : end + 1] != "、" or text[end - 1] == "被"):
+            end -= 1
+        if evidence == "story":
+            return self._mend(text, start, end)
+        return (start + 1, end) if end - start > 2 and text[start] in _BEFORE else (start, end)
+
+    def _is_plain(self, name: str, margin: float, evidence: Evidence) -> bool:
+        """Whether a name counts in a traditional text."""
+        return evidence == "story" and margin >= _DOUBTFUL and len(name) == _PLAIN and self._is_known(name, 0)
+
+    def _need(self, text: str, name: str, evidence: Evidence) -> float:
+        """The margin from which a mention of ``name`` is enough alone; infinite where nobody is called so."""
+        known = self._is_known(name, 0)
+        form = evidence != "story"
+        # 丁 of 甲, 乙, 丙, 丁 begins no name.
+        made_up = form and (
+            name in self._known_to_all
+            or not self._never.isdisjoint(name)
+            or name[1:] in self._titles
+            or (len(name) == 2 and name[1] in _STEMS)
+            or (name[0] == "丁" and "丙" in text)
+        )
+        if made_up or not self._may_be_somebody(name):
+            return math.inf
+        need = _SURE[evidence][self._is_word(name)]
+        return need if known else max(need, _SURE_OF_OTHERS if form else _UNKNOWN)
+
+    @staticmethod
+    def _touches_mask(text: str, start: int, end: int) -> bool:
+        """Whether what stands there is the rest of a mask: 欧阳 of 欧阳某1."""
+        return text[end : end + 1] in _MASKS or text[start - 1 : start] in _MASKS
 
     def _take_doubtful(self, text: str, doubtful: dict[str, list[float]], found: dict[str, _Evidence]) -> None:
         """Of a form the names that the model has doubts about in every place, as far as all places together are enough."""

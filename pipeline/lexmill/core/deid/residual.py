@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ _MIN_NAME = 3
 # Digits that Unicode does not class as decimal: Chinese numerals, plain and of accounts, and figures in circles or raised.
 _NUMERALS = {
     char: str(value)
-    for value, chars in enumerate(("〇零○", "一壹", "二贰貳", "三叁參", "四肆", "五伍", "六陆陸", "七柒", "八捌", "九玖"))
+    for value, chars in enumerate(("〇零○", "一壹幺", "二贰貳", "三叁參", "四肆", "五伍", "六陆陸", "七柒", "八捌", "九玖"))
     for char in chars
 }
 _FIGURE = (
@@ -22,8 +22,11 @@ _FIGURE = (
 _BLANK = r"[^\w\x1e,;:!?/\\%*+=<>@#$&|~\"'，、；：。！？／％×《》“”‘’…【】\[\]〔〕]"
 _RUN = re.compile(rf"{_FIGURE}(?:{_BLANK}{{0,4}}{_FIGURE}){{10,}}(?:{_BLANK}{{0,4}}[XxＸｘ])?")
 # Behind its name an identity number is looked for whatever parts its figures (commas, bars, markup, a date), to the end of the
-# sentence; letters that look like figures are read as such there.
-_NAMED = re.compile(r"身份(?:证|号)[^。；;\x1e]{17,100}")
+# sentence; letters that look like figures are read as such there. A clause between two figures parts numbers.
+_NAME = re.compile(r"身份(?:证|号)")
+_NAMED_REACH, _GAP_REACH = 100, 24
+_SENTENCE_END = re.compile("[。；;\x1e]")
+_CLAUSE = re.compile(f"(?![年月日号第岁{''.join(_NUMERALS)}])[\u4e00-\u9fa5]")
 _LOOK_ALIKE = {"O": "0", "o": "0", "l": "1", "I": "1"}
 _NAMED_FIGURE = re.compile(rf"{_FIGURE}|[XxＸｘOolI]")
 _PART = re.compile(rf"(?:{_FIGURE}|[XxＸｘ])+")
@@ -31,6 +34,9 @@ _ID_CARD = re.compile(r"(?=([1-9][0-9]{5}(?:1[89]|20)[0-9]{2}[01][0-9][0-3][0-9]
 _CARD_LENGTHS = (19, 18, 17, 16)
 # A mobile is known by its form alone, so it needs clean borders; its groups may be parted by one blank or dash.
 _MOBILE = re.compile(r"(?<![0-9A-Za-z.-])1[3-9][0-9][ -]?[0-9]{4}[ -]?[0-9]{4}(?![0-9A-Za-z]|[.-][0-9])")
+_MOBILE_LENGTH = 11
+# What follows a count in Chinese figures.
+_COUNTED = re.compile("[十百千万亿点元条款项人份个吨年]")
 _WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 # What is looked at around a run.
 _BEFORE, _AFTER = 8, 4
@@ -58,6 +64,7 @@ _VIN_VALUES = {
 }
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 # An IMEI is fifteen figures with a Luhn digit: a tenth of all such numbers, so only behind its name.
+_IMEI_WORDS = ("IMEI", "imei", "串号", "串码", "机身码")
 _IMEI = re.compile(r"(?:IMEI|imei|串[号码]|机身码)[码号为是：: ]{0,4}((?:[0-9０-９][ -]?){14}[0-9０-９])(?![0-9０-９])")
 _CREDIT_CHARS = "0123456789ABCDEFGHJKLMNPQRTUWXY"
 _ORG_WEIGHTS = (3, 7, 9, 10, 5, 8, 4, 2)
@@ -134,15 +141,15 @@ def find_valid_identifiers(text: str) -> list[Identifier]:
     """Identity numbers, bank cards, 统一社会信用代码, VIN, IMEI, Hong Kong cards with right check digits, and mobiles, sorted.
 
     Identity numbers are found in figures of any script, whatever they are grouped by and whatever figures go on before and after,
-    and behind their name (身份证, 身份号码) whatever stands between the figures;
+    and behind their name (身份证, 身份号码) whatever stands between the figures but a clause;
     bank cards are whole groups of figures; codes with letters are written in one piece, in any width; an IMEI stands behind its
-    name; mobiles have clean borders.
+    name; mobiles have clean borders, or are a run of Chinese figures.
     """
     found = list(_codes(text))
     found += _named(text)
     found += [
         Identifier(*match.span(1), "IMEI")
-        for match in _IMEI.finditer(text)
+        for match in (_IMEI.finditer(text) if any(word in text for word in _IMEI_WORDS) else ())
         if _is_luhn(match[1].translate(_WIDTH).replace(" ", "").replace("-", ""))
     ]
     for run in _RUN.finditer(text):
@@ -150,18 +157,44 @@ def find_valid_identifiers(text: str) -> list[Identifier]:
         low = max(0, run.start() - _BEFORE)
         folded = text[low : run.end() + _AFTER].translate(_WIDTH)
         found += [Identifier(low + start, low + end, "MOBILE") for start, end in _mobiles(folded)]
+        found += _mobile_in_words(text, run.start(), run.end())
     return sorted(set(found))
 
 
 def _named(text: str) -> Iterator[Identifier]:
-    for match in _NAMED.finditer(text):
-        places = [figure.start() for figure in _NAMED_FIGURE.finditer(text, *match.span())]
-        figures = "".join(_LOOK_ALIKE.get(text[place]) or _fold(text[place]) for place in places)
-        yield from (
-            Identifier(places[card.start(1)], places[card.end(1) - 1] + 1, "ID_CARD")
-            for card in _ID_CARD.finditer(figures)
-            if _is_id_card(card.group(1))
-        )
+    for low, high in _behind_names(text):
+        places: list[int] = []
+        for figure in _NAMED_FIGURE.finditer(text, low, high):
+            gap = text[places[-1] + 1 : figure.start()] if places else ""
+            if len(gap) > _GAP_REACH or (gap and _CLAUSE.search(gap)):
+                yield from _cards(text, places)
+                places = []
+            places.append(figure.start())
+        yield from _cards(text, places)
+
+
+def _behind_names(text: str) -> Iterator[tuple[int, int]]:
+    """What stands behind the name of an identity number, to the end of the sentence; what two names share is told once."""
+    low = high = 0
+    for name in _NAME.finditer(text):
+        reach = min(len(text), name.end() + _NAMED_REACH)
+        stop = _SENTENCE_END.search(text, name.end(), reach)
+        if name.start() > high:
+            if high:
+                yield low, high
+            low = name.end()
+        high = stop.start() if stop else reach
+    if high:
+        yield low, high
+
+
+def _cards(text: str, places: Sequence[int]) -> Iterator[Identifier]:
+    figures = "".join(_LOOK_ALIKE.get(text[place]) or _fold(text[place]) for place in places)
+    yield from (
+        Identifier(places[card.start(1)], places[card.end(1) - 1] + 1, "ID_CARD")
+        for card in _ID_CARD.finditer(figures)
+        if _is_id_card(card.group(1))
+    )
 
 
 def _codes(text: str) -> Iterator[Identifier]:
@@ -203,6 +236,15 @@ def _in_figures(text: str, start: int, end: int) -> Iterator[Identifier]:
                 yield Identifier(place, end, "BANK_CARD")
                 free = high
                 break
+
+
+def _mobile_in_words(text: str, start: int, end: int) -> Iterator[Identifier]:
+    """A run of eleven Chinese figures that begins as a mobile does, and counts nothing."""
+    figures = [char for char in text[start:end] if char in _NUMERALS]
+    if len(figures) == _MOBILE_LENGTH and not any(char.isdigit() for char in text[start:end]):
+        number = "".join(map(_fold, figures))
+        if number[0] == "1" and number[1] > "2" and not _COUNTED.match(text, end) and text[start - 1 : start] != "第":
+            yield Identifier(start, end, "MOBILE")
 
 
 def _mobiles(folded: str) -> Iterator[tuple[int, int]]:

@@ -37,6 +37,7 @@ LexiconName = Literal[
     "beside",  # characters that a name may stand right after
     "follower",  # words that may stand right after a name
     "place_end",  # how places and bodies end that look like names
+    "city",  # cities above the county
     "province",
     "org_role",  # words before an organisation's name that say its part in the case
     "org_verb",  # characters that make a stretch before a bare 公司 a clause
@@ -115,13 +116,14 @@ class Role(Example):
 class PersonPattern(Example):
     """A pattern for names that cue words do not find, tried around each match of ``trigger``.
 
-    Groups ``a`` and ``b`` hold names or lists of names; ``{NAME}``, ``{NAMES}``, ``{SURNAMES}``, ``{HAN}`` stand for what
-    they say.
+    Groups ``a`` and ``b`` hold names or lists of names; ``{NAME}``, ``{NAMES}``, ``{SURNAMES}``, ``{HAN}``, ``{SOUNDS}`` (of
+    transliterations) stand for what they say. A ``foreign`` name need not begin with a surname.
     """
 
     trigger: str
     pattern: str
     role: PersonRole
+    foreign: bool = False
 
 
 class Alias(Example):

@@ -14,9 +14,12 @@ OWNED, USED = "商标", "侵权"
 IMPRINT, IMPRINTS = "imprint", ("CIP", "出版发行")
 # What people do on a site: 在泽沛网买了….
 SITES = tuple(f"网{act}" for act in ("买", "购买", "上买", "上购", "下单", "平台", "投资", "投了", "注册", "充值", "订", "借了"))
-# A township whose village a court masked, and a masked place: 泽沛镇某村, 夏邑县某泽沛村.
+# What a court masked in part: a township's village, a village's township, a street's number: 泽沛镇某村, 某泽沛村, 泽沛路XXX号.
 HALF_MASKED = "half masked"
-_HALF_MASKED = tuple(f"{unit}{mask}" for unit in "镇乡道村市区县" for mask in "某×")
+_HALF_MASKED = (
+    *(f"{unit}{mask}" for unit in "镇乡道村市区县" for mask in "某×"),
+    *(f"{unit}{mask}" for unit in "路街弄巷道号幢" for mask in "某×XＸ*＊"),
+)
 # What shows a birth date: the character of these words that stands at that place.
 BIRTH_WORDS = {
     **{f"{before}生": 1 for before in "日月 （(出"},
