@@ -7,7 +7,7 @@ string, a string with enough evidence is a name, and every mention of a name is 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
@@ -68,6 +68,9 @@ _ITEM = re.compile(
 # 张甲 is nobody, and no name goes on behind it.
 _STEMS = frozenset("甲乙丙丁")
 _BLANKS = (" ", "\u3000", "\t")
+_SPACE = re.compile("[ \u3000]")
+# What may follow the first character of a name that is written with blanks.
+_SPREAD = re.compile(f"[ \u3000]{{1,4}}[{_HAN}](?P<more>[ \u3000]{{1,4}}[{_HAN}])?")
 _DOTS = frozenset(_DOT)
 _PARTS = re.compile(f"[{_DOT}]")
 _MODEL_RULE = "model.person"
@@ -766,6 +769,7 @@ class PersonScanner:
                 known = found.setdefault(text[start:end], _Evidence(0, _PARTY_RULE, role))
                 known.add(_ENOUGH, _PARTY_RULE, role)
         names = {name: evidence for name, evidence in found.items() if evidence.points >= _ENOUGH}
+        names = self._spaced(text, names) | names
         overlong = self._overlong(text, names, evidence)
         if evidence == "story":
             overlong += self._across(text, names)
@@ -800,6 +804,18 @@ class PersonScanner:
         if self.is_protected_case(text):
             return [span._replace(role="protected") if span.role == "party" else span for span in spans]
         return spans
+
+    def _spaced(self, text: str, names: Mapping[str, _Evidence]) -> dict[str, _Evidence]:
+        """Names that stand with blanks between their characters, as in columns (李　强): both forms of each are masked."""
+        more = {closed: names[name] for name in names if (closed := _SPACE.sub("", name)) != name}
+        for match in _SPREAD.finditer(text):
+            first = match.start() - 1
+            for end in {match.end(), match.start("more")} - {-1}:
+                spread = text[first:end]
+                closed = _SPACE.sub("", spread)
+                if first >= 0 and (owner := names.get(closed) or more.get(closed)) and not self._is_word(closed):
+                    more[spread] = owner
+        return more
 
     def _is_party(self, text: str, start: int, end: int) -> bool:
         """Whether what stands in the party block is a person's name: up to four characters, or more with a dot."""

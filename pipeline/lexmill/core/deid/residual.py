@@ -6,16 +6,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
+import ahocorasick_rs
+
 _MIN_NAME = 3
-# Digits that Unicode does not class as decimal: Chinese numerals, plain and of accounts, and figures in circles or raised.
+_FEW = 200
+# Digits that Unicode does not class as decimal: Chinese numerals, plain, of accounts and of merchants, Roman ones, and figures in
+# circles, raised, or with a full stop.
 _NUMERALS = {
     char: str(value)
     for value, chars in enumerate(("〇零○", "一壹幺", "二贰貳", "三叁參", "四肆", "五伍", "六陆陸", "七柒", "八捌", "九玖"))
     for char in chars
 }
+_MERCHANTS = {char: str(value) for value, char in enumerate("〡〢〣〤〥〦〧〨〩", 1)}
+_ROMAN = {char: str(value) for value, char in enumerate("ⅠⅡⅢⅣⅤⅥⅦⅧⅨ", 1)}
+_DIGITS = {**_NUMERALS, **_MERCHANTS, **_ROMAN}
 _FIGURE = (
-    rf"[\d{''.join(_NUMERALS)}\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089"
-    r"\u2460-\u2468\u2474-\u247c\u24ea\u24f5-\u24fd\u24ff\u2776-\u277e]"
+    rf"[\d{''.join(_DIGITS)}\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089"
+    r"\u2460-\u2468\u2474-\u247c\u2488-\u2490\u24ea\u24f5-\u24fd\u24ff\u2776-\u277e]"
 )
 # Up to four characters that are no letter and no digit may part two figures, line breaks among them; commas, quotes and the like
 # do not, for they part numbers, and U+001E parts fields.
@@ -27,8 +34,17 @@ _NAME = re.compile(r"身份(?:证|号)")
 _NAMED_REACH, _GAP_REACH = 100, 24
 _SENTENCE_END = re.compile("[。；;\x1e]")
 _CLAUSE = re.compile(f"(?![年月日号第岁{''.join(_NUMERALS)}])[\u4e00-\u9fa5]")
-_LOOK_ALIKE = {"O": "0", "o": "0", "l": "1", "I": "1"}
-_NAMED_FIGURE = re.compile(rf"{_FIGURE}|[XxＸｘOolI]")
+# Latin, Greek and Cyrillic letters.
+_LOOK_ALIKE = dict.fromkeys("OoΟοОо", "0") | dict.fromkeys("lIІ", "1")
+_NAMED_FIGURE = re.compile(rf"{_FIGURE}|[XxＸｘ{''.join(_LOOK_ALIKE)}]")
+# Six, eight and four figures apart, by whatever: an area, a day and a number, where the check character is right.
+_APART = r"(?:[^0-9A-Za-z\u4e00-\u9fa5\n\x1e]|[年月日]){0,6}"
+_IN_DATE = "[-年月日./－—· ]{0,2}"
+_PARTED = re.compile(
+    rf"[1-9](?<![0-9][1-9])[0-9]{{5}}{_APART}(?:1[89]|20)[0-9]{{2}}{_IN_DATE}[01][0-9]{_IN_DATE}[0-3][0-9]{_APART}"
+    "[0-9]{3}[0-9Xx](?![0-9])"
+)
+_NO_FIGURE = re.compile("[^0-9X]")
 _PART = re.compile(rf"(?:{_FIGURE}|[XxＸｘ])+")
 _ID_CARD = re.compile(r"(?=([1-9][0-9]{5}(?:1[89]|20)[0-9]{2}[01][0-9][0-3][0-9][0-9]{3}[0-9X]))")
 _CARD_LENGTHS = (19, 18, 17, 16)
@@ -83,7 +99,7 @@ class Identifier(NamedTuple):
 
 def _fold(char: str) -> str:
     value = unicodedata.digit(char, None)
-    return _NUMERALS.get(char, "X") if value is None else str(value)
+    return _DIGITS.get(char, "X") if value is None else str(value)
 
 
 def _is_id_card(value: str) -> bool:
@@ -141,12 +157,18 @@ def find_valid_identifiers(text: str) -> list[Identifier]:
     """Identity numbers, bank cards, 统一社会信用代码, VIN, IMEI, Hong Kong cards with right check digits, and mobiles, sorted.
 
     Identity numbers are found in figures of any script, whatever they are grouped by and whatever figures go on before and after,
-    and behind their name (身份证, 身份号码) whatever stands between the figures but a clause;
+    in ASCII figures whatever parts the area, the day and the number (commas, bars, 年月日), and behind their name (身份证,
+    身份号码) whatever stands between the figures but a clause;
     bank cards are whole groups of figures; codes with letters are written in one piece, in any width; an IMEI stands behind its
     name; mobiles have clean borders, or are a run of Chinese figures.
     """
     found = list(_codes(text))
     found += _named(text)
+    found += [
+        Identifier(*match.span(), "ID_CARD")
+        for match in _PARTED.finditer(text)
+        if _is_id_card(_NO_FIGURE.sub("", match.group().upper()))
+    ]
     found += [
         Identifier(*match.span(1), "IMEI")
         for match in (_IMEI.finditer(text) if any(word in text for word in _IMEI_WORDS) else ())
@@ -218,7 +240,9 @@ def _in_figures(text: str, start: int, end: int) -> Iterator[Identifier]:
     free = 0
     for match in _ID_CARD.finditer(figures):
         low, high = match.span(1)
-        if low >= free and _is_id_card(match.group(1)) and not _UNIT.match(text, places[high - 1] + 1):
+        # Eighteen figures in one piece are no amount.
+        whole = places[high - 1] - places[low] == high - low - 1 and (low == 0 or places[low - 1] < places[low] - 1)
+        if low >= free and _is_id_card(match.group(1)) and (whole or not _UNIT.match(text, places[high - 1] + 1)):
             yield Identifier(places[low], places[high - 1] + 1, "ID_CARD")
             free = high
     starts = {part[0] for part in parts}
@@ -258,12 +282,15 @@ def has_name(names: Iterable[str], texts: Iterable[str], is_read_as_name: Callab
 
     One of two characters stands in many words by chance: it counts where ``is_read_as_name`` (text, start, end) says so.
     """
-    return any(
-        len(name) >= _MIN_NAME or any(is_read_as_name(text, at, at + len(name)) for at in _places(name, text))
-        for text in texts
-        for name in names
-        if name in text
-    )
+    names = list(names)
+    scan = ahocorasick_rs.AhoCorasick(names).find_matches_as_indexes if len(names) > _FEW else None
+    for text in texts:
+        # Name by name is faster for few names, and quadratic in a document that is a list of names.
+        standing = {names[hit[0]] for hit in scan(text, overlapping=True)} if scan else {name for name in names if name in text}
+        for name in standing:
+            if len(name) >= _MIN_NAME or any(is_read_as_name(text, at, at + len(name)) for at in _places(name, text)):
+                return True
+    return False
 
 
 def _places(name: str, text: str) -> Iterator[int]:
