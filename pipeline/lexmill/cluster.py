@@ -3,11 +3,13 @@
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from multiprocessing import forkserver
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -126,21 +128,52 @@ def _local(cluster: Cluster, scratch: Path, preload: Mapping[str, str]) -> Itera
                 "temporary-directory": str(scratch),
             }
         ),
+        ExitStack() as opened,
     ):
         try:
-            local = distributed.LocalCluster(
-                n_workers=worker_count(cluster),
-                threads_per_worker=1,
-                processes=True,
-                memory_limit=memory_limit(cluster),
-                dashboard_address="127.0.0.1:0",
-                silence_logs=logging.CRITICAL,
-                local_directory=str(scratch),
-            )
-        except OSError as error:
-            raise stopping(error) or StoppedError(f"no local cluster could be started ({error.strerror}); run again") from None
-        with local, distributed.Client(local, set_as_default=False) as client:
-            yield client
+            with _uninterrupted():
+                local = opened.enter_context(_local_cluster(cluster, scratch))
+            yield opened.enter_context(distributed.Client(local, set_as_default=False))
+        finally:
+            with _uninterrupted():
+                opened.close()
+
+
+def _local_cluster(cluster: Cluster, scratch: Path) -> distributed.LocalCluster:
+    try:
+        return distributed.LocalCluster(
+            n_workers=worker_count(cluster),
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=memory_limit(cluster),
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+            local_directory=str(scratch),
+        )
+    except OSError as error:
+        raise stopping(error) or StoppedError(f"no local cluster could be started ({error.strerror}); run again") from None
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """SIGINT is for the driver alone, and later: the processes that are started meanwhile, and all that these start, get none.
+
+    A terminal sends it to all. Workers that got it would each print where they stood; the driver ends them in order, and they
+    end by themselves when it is gone. Dask leaves workers behind, and waits for them, where it is stopped as it starts them.
+    """
+    resource_tracker.ensure_running()  # its start lets SIGINT through again
+    came: list[int] = []
+    here = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number)) if here else None
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
@@ -157,18 +190,19 @@ def _fork_server(environment: Mapping[str, str]) -> Iterator[str]:
     before = dict(os.environ)
     os.environ.update(environment)
     try:
-        forkserver.ensure_running()
-        method = "forkserver"
-    except OSError:
-        method = "spawn"
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-    try:
+        with _uninterrupted():
+            try:
+                forkserver.ensure_running()
+                method = "forkserver"
+            except OSError:
+                method = "spawn"
+            finally:
+                os.environ.clear()
+                os.environ.update(before)
         yield method
     finally:
         # What it took counts as this process's only when it was waited for.
-        with suppress(ChildProcessError):
+        with suppress(ChildProcessError), _uninterrupted():
             forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 

@@ -95,9 +95,15 @@ def test_an_interrupt_exits_130_and_goes_on(tmp_path: Path, reference: Reference
     site = make_site(tmp_path)
     process = site.start()
     wait_for_parts(site, process, 6)
-    process.send_signal(signal.SIGINT)
+    started = psutil.Process(process.pid).children(recursive=True)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
+    assert err.splitlines()[-1] == "lexmill: interrupted; run the same command again to go on"
+    assert "Traceback" not in err
+    assert "Process" not in err
+    assert len(started) > 2
+    assert not psutil.wait_procs(started, timeout=10)[1]
     site.run()
     assert digests(site) == reference.digests
 

@@ -1,5 +1,6 @@
 """Recognisers that the run file names: loaded from beside it, refused with a reason, known by their code, masked to the end."""
 
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +117,16 @@ def test_refused_before_any_work(make_job: MakeJob, tmp_path: Path, beside: tupl
     job = make_job("c", [], f'deidentify.recognizers=["{name}"]')
     with pytest.raises(ConfigError, match=said):
         load_recognizers(recognizer_key(job.config))
+
+
+def test_a_log_handler_of_theirs_is_unheard(
+    make_job: MakeJob, tmp_path: Path, beside: tuple[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "f", beside, HELPER + "import logging\nHANDLER = logging.StreamHandler()\n")
+    job = make_job("f", [], f'deidentify.recognizers=["{beside[0]}:Seal"]')
+    load_recognizers(recognizer_key(job.config))
+    sys.modules[beside[1]].HANDLER.emit(logging.makeLogRecord({"msg": "印鉴BCDE"}))
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_name_without_a_class_is_no_setting(make_job: MakeJob) -> None:

@@ -45,7 +45,10 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     code = errors.EXIT_OK
     try:
+        # Typer gives the code of an interrupt and says nothing.
         code = app(standalone_mode=False) or errors.EXIT_OK
+        if code == errors.EXIT_INTERRUPTED:
+            raise KeyboardInterrupt
     except LexmillError as error:
         typer.echo(f"lexmill: {error}", err=True)
         code = error.exit_code

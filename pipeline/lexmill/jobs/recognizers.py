@@ -42,7 +42,8 @@ def load_recognizers(key: RecognizerKey) -> tuple[EntityRecognizer, ...]:
     faults, found = [], []
     for name in key.names:
         try:
-            recognizer = _make(name)
+            with custom.unheard():
+                recognizer = _make(name)
         except Exception as error:
             # Whatever a user's module raises when it is imported is a fault of the run file.
             faults.append(f"deidentify.recognizers: {name}: cannot be made ({type(error).__name__}: {error})")
@@ -67,7 +68,8 @@ def _digest(names: tuple[str, ...], folder: str) -> str:
     if names and folder not in sys.path:
         sys.path.append(folder)
     try:
-        return user_code_digest(names)
+        with custom.unheard():  # to find what a module imports may import it
+            return user_code_digest(names)
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"deidentify.recognizers: {error.name}: no such module; it must be installed, or lie beside the run file"

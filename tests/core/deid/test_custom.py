@@ -1,5 +1,7 @@
 """Recognisers of users: timeouts raise, and what swallows them is refused."""
 
+import logging
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -72,6 +74,20 @@ class Beyond(EntityRecognizer):
         return [RecognizerResult("BEYOND", 0, len(text) + 1, 1.0)]
 
 
+class Loud(EntityRecognizer):
+    """Says what it reads."""
+
+    def load(self) -> None:
+        """Nothing to load."""
+
+    def analyze(self, text: str, entities: list[str], nlp_artifacts: Any) -> list[RecognizerResult]:  # noqa: ARG002
+        print(text, "\ud800")
+        print(text, file=sys.stderr)
+        sys.stdout.buffer.write(text.encode())
+        logging.getLogger("loud").warning(text)
+        return [RecognizerResult("LOUD", 0, 2, 1.0)]
+
+
 def test_presidio_swallows_what_our_base_raises(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("presidio_analyzer.pattern_recognizer.REGEX_TIMEOUT_SECONDS", 0.05)
     theirs = PatternRecognizer("SLOW", patterns=[Pattern("slow", "(?:a|aa)+(?<!a)", 1.0)], supported_language="zh")
@@ -101,6 +117,20 @@ def test_a_span_beyond_the_text_fails_the_document(rules: DeidRules) -> None:
     detector = Detector(rules, "train-strict", load_tagger(), (Beyond(["BEYOND"], supported_language="zh"),))
     with pytest.raises(DocumentError, match=r"deid\.detector_failed"):
         detector.detect("章若岚", "judgment")
+
+
+def test_what_they_say_is_unheard(rules: DeidRules, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    # As in a worker: nobody handles what is logged.
+    monkeypatch.setattr(logging.getLogger("loud"), "propagate", False)
+    before = sys.stdout, sys.stderr
+    recognizer = Loud(["LOUD"], supported_language="zh")
+    recognizer.analyze("声张", [], None)
+    heard = capfd.readouterr()
+    assert (heard.out.count("声张"), heard.err.count("声张")) == (2, 2), "it does speak"
+    detector = Detector(rules, "train-strict", load_tagger(), (recognizer,))
+    assert [span.entity for span in detector.detect("声张，印鉴。", "judgment")] == ["LOUD"]
+    assert capfd.readouterr() == ("", "")
+    assert (sys.stdout, sys.stderr) == before
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,14 @@ Presidio's ``PatternRecognizer`` logs a pattern that ran out of time and goes on
 
 import ast
 import inspect
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import lru_cache
+from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 
 import regex
 
@@ -66,6 +70,19 @@ class RaisingPatternRecognizer(PatternRecognizer):
             return float(EntityRecognizer.MIN_SCORE)
         valid = self.validate_result(found)
         return float(pattern.score if valid is None else EntityRecognizer.MAX_SCORE if valid else EntityRecognizer.MIN_SCORE)
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """What Python code prints meanwhile, or a log handler that it makes then writes at any time, goes nowhere: it may be text."""
+    with redirect_stdout(_nowhere()), redirect_stderr(_nowhere()):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _nowhere() -> TextIO:
+    # Whatever a text holds can be printed, halves of characters too.
+    return Path(os.devnull).open("w", encoding="utf-8", errors="replace")
 
 
 class _TimedOut:

@@ -3,12 +3,14 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import accumulate
 from operator import le
 from typing import Any
 
 from lexmill.core.deid.addresses import is_home
 from lexmill.core.deid.article4 import SensitiveScanner
+from lexmill.core.deid.custom import unheard
 from lexmill.core.deid.lexer import Lexer
 from lexmill.core.deid.organisations import OrganisationScanner
 from lexmill.core.deid.persons import LEAST_MARGIN, Introduced, PersonScanner
@@ -110,7 +112,8 @@ class Detector:
             artifacts.introduced = introduced
             # Ours are all sure of what they find; only a user's have thresholds of their own.
             least = None if self._has_more else 0.0
-            results = self.engine.analyze(text, LANGUAGE, nlp_artifacts=artifacts, score_threshold=least)
+            with unheard() if self._has_more else nullcontext():
+                results = self.engine.analyze(text, LANGUAGE, nlp_artifacts=artifacts, score_threshold=least)
             left = self._keep.union(reading.ignore)
             found = []
             for result in results:
