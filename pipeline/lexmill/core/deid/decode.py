@@ -60,25 +60,27 @@ SOURCES = (
 _FROM = np.array(SOURCES, np.int8)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _at(values: Any, at: int, before: int, behind: int) -> Any:
+    """``values[at]``, or what stands for what lies before and behind all of them."""
+    return np.uint64(before if at < 0 else behind if at >= values.shape[0] else values[at])
+
+
 @njit(cache=True, nogil=True)
 def hash_features(codes: Any, kinds: Any, at: int, shift: int, places: Any, kind_places: Any, offsets: Any, out: Any) -> None:
     """The rows of the features of one character, one after another: what training and tests need."""
-    n = codes.shape[0]
-    a = np.uint64(codes[at - 4] if at > 3 else START) * places[0]
-    b = np.uint64(codes[at - 3] if at > 2 else START) * places[1]
-    c = np.uint64(codes[at - 2] if at > 1 else START) * places[2]
-    d = np.uint64(codes[at - 1] if at > 0 else START) * places[3]
-    e = np.uint64(codes[at]) * places[4]
-    f = np.uint64(codes[at + 1] if at + 1 < n else END) * places[5]
-    g = np.uint64(codes[at + 2] if at + 2 < n else END) * places[6]
-    h = np.uint64(codes[at + 3] if at + 3 < n else END) * places[7]
-    i = np.uint64(codes[at + 4] if at + 4 < n else END) * places[8]
-    kc = np.uint64(kinds[at - 2] if at > 1 else NO_KIND) * kind_places[2]
-    kd = np.uint64(kinds[at - 1] if at > 0 else NO_KIND) * kind_places[3]
-    ke = np.uint64(kinds[at]) * kind_places[4]
-    kf = np.uint64(kinds[at + 1] if at + 1 < n else NO_KIND) * kind_places[5]
-    kg = np.uint64(kinds[at + 2] if at + 2 < n else NO_KIND) * kind_places[6]
-    kh = np.uint64(kinds[at + 3] if at + 3 < n else NO_KIND) * kind_places[7]
+    a, b, c, d, e, f, g, h, i = (
+        _at(codes, at - 4, START, END) * places[0], _at(codes, at - 3, START, END) * places[1],
+        _at(codes, at - 2, START, END) * places[2], _at(codes, at - 1, START, END) * places[3],
+        _at(codes, at, START, END) * places[4],
+        _at(codes, at + 1, START, END) * places[5], _at(codes, at + 2, START, END) * places[6],
+        _at(codes, at + 3, START, END) * places[7], _at(codes, at + 4, START, END) * places[8],
+    )  # fmt: skip
+    kc, kd, ke, kf, kg, kh = (
+        _at(kinds, at - 2, NO_KIND, NO_KIND) * kind_places[2], _at(kinds, at - 1, NO_KIND, NO_KIND) * kind_places[3],
+        _at(kinds, at, NO_KIND, NO_KIND) * kind_places[4], _at(kinds, at + 1, NO_KIND, NO_KIND) * kind_places[5],
+        _at(kinds, at + 2, NO_KIND, NO_KIND) * kind_places[6], _at(kinds, at + 3, NO_KIND, NO_KIND) * kind_places[7],
+    )  # fmt: skip
     sums = (
         c, d, e, f, g, c + d, d + e, e + f, f + g, d + f, b + c + d, c + d + e, d + e + f, e + f + g, f + g + h,
         c + d + e + f, d + e + f + g, a + b + c + d, f + g + h + i, kc + kd + ke + kf + kg + kh, kd + ke + kf, g + h,

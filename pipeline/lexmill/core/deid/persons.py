@@ -956,7 +956,7 @@ class PersonScanner:
         owners: dict[str, _Evidence] = {}
         for name, item in names.items():
             # One mention that only the model sees may be a clause.
-            if item.ruled or item.tagged > 1:
+            if (item.ruled or item.tagged > 1) and not _SPACE.search(name):
                 for given in self._given_names(name):
                     known = owners.get(given)
                     if known is None or _RANK[item.role] > _RANK[known.role]:
